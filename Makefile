@@ -1,0 +1,38 @@
+# make demo and make test each work alone on a fresh clone with Python >= 3.11 and pip.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check lint lock clean
+
+demo: .venv/runtime          ## a whole single-shot run on a bundled dataset
+	$(BIN)/flora demo
+
+test: .venv/dev              ## the whole test suite
+	$(BIN)/pytest
+
+check: lint test             ## all that must pass before a commit
+
+lint: .venv/dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/sync_version.py
+
+lock:                        ## pin all versions anew, with hashes (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -q --upgrade --extra build pyproject.toml -o requirements.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -q --upgrade --all-extras pyproject.toml -o requirements-dev.txt -c requirements.txt
+
+.venv/runtime: requirements.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "FLoRA needs Python 3.11 or newer: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+.venv/dev: .venv/runtime requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	touch $@
+
+clean:
+	rm -rf .venv demo-run flora-run .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,57 @@
+"""FLoRA: single-shot hyper-parameter optimisation for federated learning.
+
+The names below are loaded when they are first used, so that ``import flora`` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flora.errors import DataError as DataError
+    from flora.errors import FloraError as FloraError
+    from flora.errors import InputError as InputError
+    from flora.errors import SpaceError as SpaceError
+    from flora.errors import TrialsError as TrialsError
+    from flora.recommendation import recommend as recommend
+    from flora.search import search_locally as search_locally
+    from flora.sklearn import FloraSearchCV as FloraSearchCV
+    from flora.space import Boolean as Boolean
+    from flora.space import Categorical as Categorical
+    from flora.space import Integer as Integer
+    from flora.space import Real as Real
+    from flora.space import SearchSpace as SearchSpace
+    from flora.surface import fit_surface as fit_surface
+    from flora.trials import PartyTrials as PartyTrials
+    from flora.trials import Trial as Trial
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Boolean": "space",
+    "Categorical": "space",
+    "DataError": "errors",
+    "FloraError": "errors",
+    "FloraSearchCV": "sklearn",
+    "InputError": "errors",
+    "Integer": "space",
+    "PartyTrials": "trials",
+    "Real": "space",
+    "SearchSpace": "space",
+    "SpaceError": "errors",
+    "Trial": "trials",
+    "TrialsError": "errors",
+    "fit_surface": "surface",
+    "recommend": "recommendation",
+    "search_locally": "search",
+}
+__all__ = sorted(_HOME)  # noqa: PLE0605  (one list, not two)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'flora' has no attribute {name!r}")
+    return getattr(import_module(f"flora.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

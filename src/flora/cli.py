@@ -1,0 +1,149 @@
+"""The command line: parse, call, print. What is slow to import is imported by the command that needs it."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from flora import __version__
+from flora.errors import FloraError, InputError
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error and leave with exit code 2."""
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code: 0 done, 2 the input is wrong, 1 anything else."""
+    options = make_parser().parse_args(arguments)
+    from flora import commands
+
+    try:
+        document = getattr(commands, options.command)(options)
+    except InputError as error:
+        print(f"flora: error: {error}", file=sys.stderr)
+        return 2
+    except FloraError as error:
+        print(f"flora: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("flora: stopped; what is done is kept, the same command goes on from here", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader of our output has left
+        sys.stderr.close()
+        return 1
+    if document is not None and getattr(options, "json", False):
+        print(json.dumps(document, allow_nan=False))
+    return 0
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = Parser(prog="flora", description="Single-shot hyper-parameter optimisation for federated learning.")
+    parser.add_argument("--version", action="version", version=f"flora {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_demo(commands)
+    _add_tune(commands)
+    _add_search(commands)
+    _add_aggregate(commands)
+    _add_predict(commands)
+    _add_schema(commands)
+    return parser
+
+
+def _add_demo(commands: Any) -> None:
+    demo = commands.add_parser("demo", help="a whole run on a bundled dataset, in under a minute")
+    demo.add_argument("--out", type=Path, default=Path("demo-run"), help="the folder of the run (%(default)s)")
+    demo.add_argument("--jobs", type=int, default=2, help="processes at work (%(default)s)")
+    demo.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+
+def _add_tune(commands: Any) -> None:
+    tune = commands.add_parser("tune", help="search at all parties, recommend one config, train one federated model")
+    tune.add_argument("data", nargs="+", metavar="DATA", help="a table per party (CSV, CSV.gz, Parquet; NAME=FILE)")
+    tune.add_argument("--parties", type=int, metavar="N", help="deal one table out to N parties (a simulation)")
+    tune.add_argument("--split", default="iid", metavar="HOW", help="iid, dirichlet:ALPHA or column:NAME (%(default)s)")
+    _add_table_options(tune)
+    _add_search_options(tune)
+    _add_surface_options(tune)
+    tune.add_argument("--out", type=Path, default=Path("flora-run"), help="the folder of the run (%(default)s)")
+    tune.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+
+def _add_search(commands: Any) -> None:
+    search = commands.add_parser("search", help="one party's local search, to be sent to the aggregator as a file")
+    search.add_argument("data", metavar="DATA", help="the party's table (CSV, CSV.gz, Parquet)")
+    search.add_argument("--party", metavar="NAME", help="the party's name (the file's)")
+    _add_table_options(search)
+    _add_search_options(search)
+    search.add_argument("--out", type=Path, required=True, metavar="TRIALS.json", help="the file that may leave")
+    search.add_argument("--json", action="store_true", help="print what may leave as one JSON object")
+
+
+def _add_aggregate(commands: Any) -> None:
+    aggregate = commands.add_parser("aggregate", help="recommend one config from the parties' files of trials alone")
+    aggregate.add_argument("trials", nargs="+", metavar="TRIALS", help="files of flora search, or CSV with --space")
+    aggregate.add_argument("--space", type=Path, metavar="FILE", help="the search space of the CSV files, as JSON")
+    aggregate.add_argument(
+        "--scoring", default="balanced_accuracy", help="what the score column of the CSV files is (%(default)s)"
+    )
+    aggregate.add_argument("--seed", type=int, default=0, help="(%(default)s)")
+    _add_surface_options(aggregate)
+    aggregate.add_argument("--out", type=Path, metavar="FILE", help="write the result there as JSON")
+    aggregate.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+
+def _add_predict(commands: Any) -> None:
+    predict = commands.add_parser("predict", help="apply the federated model to new rows")
+    predict.add_argument("run", type=Path, metavar="OUT", help="the folder of a run, or its model file")
+    predict.add_argument("data", metavar="DATA", help="a table with the model's columns")
+    predict.add_argument("--output", type=Path, metavar="FILE", help="write CSV there (standard output)")
+    predict.add_argument(
+        "--trust", action="append", default=[], metavar="PACKAGE", help="a package other than sklearn of the model"
+    )
+
+
+def _add_schema(commands: Any) -> None:
+    schema = commands.add_parser("schema", help="what a party's columns are, or what several parties agree on")
+    schema.add_argument("inputs", nargs="+", metavar="INPUT", help="tables, or schema files of parties to be merged")
+    schema.add_argument("--target", metavar="COL", help="the column to predict (of tables)")
+    schema.add_argument("--task", choices=("classification", "regression"))
+    schema.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column out")
+    schema.add_argument("--out", type=Path, required=True, metavar="SCHEMA.json")
+
+
+def _add_table_options(parser: Any) -> None:
+    table = parser.add_argument_group("the table")
+    table.add_argument("--target", required=True, metavar="COL", help="the column to predict")
+    table.add_argument("--task", choices=("classification", "regression"), help="(guessed from the target)")
+    table.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column out; may be repeated")
+    table.add_argument("--schema", type=Path, metavar="FILE", help="the consortium's columns, so that none need leave")
+
+
+def _add_search_options(parser: Any) -> None:
+    search = parser.add_argument_group("the local search")
+    search.add_argument("--model", default="hgb", help="hgb, svm, mlp or package.module:Estimator (%(default)s)")
+    search.add_argument("--space", type=Path, metavar="FILE", help="your own search space, as JSON")
+    search.add_argument("--trials", type=int, default=100, metavar="T", help="trials at each party (%(default)s)")
+    search.add_argument("--send", type=int, metavar="T'", help="send only the best T' of them")
+    search.add_argument("--cv", type=int, default=10, metavar="K", help="folds (%(default)s)")
+    search.add_argument("--scoring", metavar="NAME", help="any scikit-learn scorer (balanced_accuracy or r2)")
+    search.add_argument("--sampler", choices=("tpe", "gp", "random"), default="tpe", help="(%(default)s)")
+    search.add_argument("--seed", type=int, default=0, help="(%(default)s)")
+    search.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at work (%(default)s)")
+
+
+def _add_surface_options(parser: Any) -> None:
+    surface = parser.add_argument_group("the loss surface")
+    surface.add_argument("--surface", default="aplm", metavar="NAME", help="aplm, mplm, sgm or sgm+u (%(default)s)")
+    surface.add_argument("--regressor", default="forest", metavar="NAME", help="forest or gp (%(default)s)")
+    surface.add_argument("--alpha", type=float, default=1.0, help="how much sgm+u minds uncertainty (%(default)s)")
+    surface.add_argument(
+        "--weights", default="equal", metavar="HOW", help="parties count the same, or by rows (%(default)s)"
+    )

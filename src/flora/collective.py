@@ -1,0 +1,57 @@
+"""How parties add up during the one training. The same code runs at each party, in step."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Reduction = Literal["sum", "max"]
+
+
+class Collective(Protocol):
+    """One party's end of the exchange. Parties are ranked by name, and sums are made in that order."""
+
+    @property
+    def rank(self) -> int:
+        """This party's place among the parties, from 0."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """The number of parties."""
+        ...
+
+    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
+        """Return the parties' elementwise sum (or maximum): the same shape, the same bytes at each party."""
+        ...
+
+    def allgather(self, data: bytes) -> Sequence[bytes]:
+        """Return every party's bytes, in the order of the ranks."""
+        ...
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The collective of a party that trains by itself, as in the local search."""
+
+    rank: int = 0
+    size: int = 1
+
+    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:  # noqa: ARG002  (one party: no sum)
+        """Return the party's own values, as an array of its own."""
+        return np.array(values, dtype=np.float64)
+
+    def allgather(self, data: bytes) -> Sequence[bytes]:
+        """Return the party's own bytes."""
+        return [data]
+
+
+def reduce_in_order(parts: Sequence[Floats], reduction: Reduction) -> Floats:
+    """Return the sum or maximum of ``parts``, from the first to the last: the same bytes whoever came first."""
+    total = np.array(parts[0], dtype=np.float64)
+    for part in parts[1:]:
+        total = total + part if reduction == "sum" else np.maximum(total, part)
+    return total

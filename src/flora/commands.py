@@ -1,0 +1,261 @@
+"""The commands behind the command line: options in, files and a result document out."""
+
+import json
+import time
+from argparse import Namespace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+
+from flora.console import progress_bars, show_result
+from flora.engines.inprocess import in_process
+from flora.errors import DataError, InputError
+from flora.federation import Ask, Reply, Step, drive
+from flora.model_file import read_model
+from flora.models import family_of
+from flora.party import Party, check_names
+from flora.result import RunFolder, aggregate_document, read_space, tune_document, write_whole
+from flora.schema import Schema, agree
+from flora.search import search_locally
+from flora.single_shot import Request, single_shot
+from flora.single_shot import aggregate as aggregate_trials
+from flora.split import split
+from flora.surface import SurfaceChoice
+from flora.table import describe, read_table
+from flora.trials import PartyTrials, check_party_name
+from flora.verdict import predicted_verdict
+from flora.workers import workers
+
+Document = dict[str, Any]
+messages = Console(stderr=True)
+
+
+def tune(options: Namespace) -> Document:
+    """Run the whole algorithm on this machine."""
+    return run(_tables(options), options, _request(options))
+
+
+def demo(options: Namespace) -> Document:
+    """Run the whole algorithm on scikit-learn's handwritten digits, dealt out to three parties."""
+    from sklearn.datasets import load_digits
+
+    table = load_digits(as_frame=True).frame
+    options = Namespace(**vars(options), target="target", drop=[])
+    request = Request(family="svm", trials=20, folds=5, scoring="balanced_accuracy")
+    tables = split(table, "target", 3, "iid", request.seed)
+    return run(tables, options, request)
+
+
+def run(tables: Mapping[str, pd.DataFrame], options: Namespace, request: Request) -> Document:
+    """Run a request on tables and write the folder of the run."""
+    _check_jobs(options.jobs)
+    folder = RunFolder(options.out, _identity(tables, options, request))
+    seconds: dict[str, float] = {}
+    with workers(options.jobs) as spread, progress_bars(sorted(tables), messages) as progress:
+        parties = [
+            Party(name, table, options.target, options.drop, folder.study(name), spread, progress)
+            for name, table in tables.items()
+        ]
+        ask = _timed(in_process(parties, jobs=options.jobs), seconds, folder)
+        outcome = drive(single_shot(request), ask)
+    document = tune_document(outcome, request.surface, seconds)
+    folder.finish(document, outcome.trials, outcome.model)
+    if not options.json:
+        show_result(document, Console())
+        trained = "the recommendation" if document["verdict"] == "use" else "the defaults"
+        print_line(f"The federated model was trained with {trained}. {document['training']}")
+        print_line(
+            f"Written: {options.out / 'result.json'}, {options.out / document['model']}, {options.out / 'trials'}"
+        )
+    return document
+
+
+def search(options: Namespace) -> Document:
+    """Run one party's search and write the file that may leave."""
+    _check_jobs(options.jobs)
+    request = _request(options)
+    name = options.party if options.party is not None else _stem(options.data)
+    check_party_name(name)
+    storage = options.out.with_name(options.out.name + ".study.db")
+    party = Party(name, read_table(options.data), options.target, options.drop, storage)
+    described = party.answer(Step("describe", {"schema": _json(request.schema), "task": request.task}))
+    rows = party.local_rows(request.task, request.schema)
+    plan = request.plan(rows.schema.task)
+    if options.out.exists():
+        _check_own_output(options.out, name)
+    with workers(options.jobs) as spread, progress_bars([name], messages) as progress:
+        found = search_locally(
+            rows, plan, family_of(plan.family), party=name, storage=storage, spread=spread, progress=progress
+        )
+    write_whole(options.out, found.to_json().encode())
+    if not options.json:
+        for note in described.notes:
+            print_line(f"note: {note}")
+        best, default = found.best, found.default
+        print_line(
+            f"{len(found.trials)} trials, {len(found.failed)} failed, best loss {best.loss:.4f} ({found.scoring})"
+        )
+        if default is not None:
+            print_line(f"loss of the default config: {default.loss:.4f}")
+        print_line(f"Written: {options.out}, which is all that leaves; {storage} stays here")
+    return json.loads(found.to_json())  # type: ignore[no-any-return]
+
+
+def aggregate(options: Namespace) -> Document:
+    """Recommend one config from files of trials."""
+    space = read_space(options.space) if options.space else None
+    trials = [_read_trials(Path(path), space, options.scoring) for path in options.trials]
+    choice = _surface(options)
+    surface, recommendation = aggregate_trials(trials, choice, options.seed)
+    common = trials[0].space
+    verdict = predicted_verdict(surface, common, recommendation.config) if common.default else None
+    document = aggregate_document(trials, recommendation, verdict, choice, options.seed)
+    if options.out:
+        write_whole(options.out, (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
+    if not options.json:
+        show_result(document, Console())
+    return document
+
+
+def predict(options: Namespace) -> None:
+    """Apply a federated model to new rows."""
+    path = options.run / "model.flora" if options.run.is_dir() else options.run
+    stored = read_model(path, allow=options.trust)
+    predictions = stored.predict_table(read_table(options.data))
+    text = predictions.to_csv(index=False)
+    if options.output:
+        write_whole(options.output, text.encode())
+        print_line(f"Written: {options.output}, {len(predictions)} predictions of {stored.schema.target}")
+    else:
+        Console().out(text, end="", highlight=False)
+
+
+def schema(options: Namespace) -> None:
+    """Describe tables, or merge what parties described."""
+    schemas: dict[str, Schema] = {}
+    for name in options.inputs:
+        if Path(name).suffix == ".json":
+            schemas[_stem(name)] = Schema.read(name)
+        elif options.target is None:
+            raise InputError(f"{name}: a table needs --target COL")
+        else:
+            schemas[_stem(name)] = describe(read_table(name), options.target, task=options.task, drop=options.drop)
+    if len(schemas) < len(options.inputs):
+        raise DataError(f"party names must differ, got {[_stem(name) for name in options.inputs]}")
+    agreed = agree(schemas)
+    write_whole(options.out, (json.dumps(agreed.to_json(), indent=1) + "\n").encode())
+    print_line(f"Written: {options.out}: {len(agreed.columns)} columns, {agreed.task} of {agreed.target!r}")
+
+
+def print_line(text: str) -> None:
+    """Print a plain line; nothing in it is markup."""
+    Console().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _request(options: Namespace) -> Request:
+    surface = _surface(options) if hasattr(options, "surface") else SurfaceChoice()
+    return Request(
+        family=options.model,
+        space=read_space(options.space) if options.space else None,
+        task=options.task,
+        schema=Schema.read(options.schema) if options.schema else None,
+        scoring=options.scoring,
+        trials=options.trials,
+        folds=options.cv,
+        sampler=options.sampler,
+        send=options.send,
+        seed=options.seed,
+        surface=surface,
+    )
+
+
+def _surface(options: Namespace) -> SurfaceChoice:
+    return SurfaceChoice(options.surface, options.regressor, options.alpha, options.weights)
+
+
+def _tables(options: Namespace) -> Mapping[str, pd.DataFrame]:
+    """Return each party's table: a file each, or one file dealt out."""
+    dealt = options.parties is not None or options.split.startswith("column:")
+    if dealt and len(options.data) > 1:
+        raise InputError(f"--parties and --split deal out one table, got {len(options.data)} files")
+    if dealt:
+        table = read_table(options.data[0])
+        return split(table, options.target, options.parties, options.split, options.seed)
+    if len(options.data) == 1:
+        raise InputError(f"{options.data[0]}: one table is one party; add the others' tables, or say --parties N")
+    named = [_named(data) for data in options.data]
+    for name, path in named:
+        check_party_name(name)
+        others = [other for same, other in named if same == name and other != path]
+        if others or named.count((name, path)) > 1:
+            raise DataError(
+                f"party names must differ, {name!r} is {path} and {(others or [path])[0]}; write NAME=FILE to name them"
+            )
+    return {name: read_table(path) for name, path in named}
+
+
+def _named(data: str) -> tuple[str, str]:
+    name, equals, path = data.partition("=")
+    return (name, path) if equals and not Path(data).exists() else (_stem(data), data)
+
+
+def _stem(path: str) -> str:
+    return Path(path).name.split(".")[0] or Path(path).name
+
+
+def _identity(tables: Mapping[str, pd.DataFrame], options: Namespace, request: Request) -> Document:
+    """Return what makes a run the same run; its length may change. The searches compare the rows themselves."""
+    settings = asdict(replace(request, schema=None))
+    return {
+        **{key: value for key, value in settings.items() if key not in ("trials", "send", "schema", "surface")},
+        "parties": {name: len(table) for name, table in sorted(tables.items())},
+        "target": options.target,
+        "drop": sorted(options.drop),
+        "schema": _json(request.schema),
+    }
+
+
+def _timed(ask: Ask, seconds: dict[str, float], folder: RunFolder) -> Ask:
+    """Note how long each step takes; the folder is made when the input has proved good."""
+
+    def timed(step: Step) -> Iterable[Reply]:
+        if step.name == "search":
+            folder.begin()
+        began = time.perf_counter()
+        replies = list(ask(step))
+        seconds[step.name] = time.perf_counter() - began
+        return replies
+
+    return timed
+
+
+def _read_trials(path: Path, space: Any, scoring: str) -> PartyTrials:
+    if path.suffix.lower() != ".csv":
+        return PartyTrials.read(path)
+    if space is None:
+        raise InputError(f"{path}: CSV files need --space FILE, the search space as JSON")
+    from flora.space import SearchSpace
+
+    return PartyTrials.from_csv(path, SearchSpace.from_json(space), scoring=scoring)
+
+
+def _check_own_output(path: Path, party: str) -> None:
+    """Raise where the output is there already and is not this party's file of trials."""
+    if PartyTrials.read(path).party != party:
+        raise InputError(f"{path} holds the trials of another party; name another with --out")
+
+
+def _check_jobs(jobs: int) -> None:
+    if jobs < 1:
+        raise InputError(f"jobs must be a whole number of at least 1, got {jobs}")
+
+
+def _json(schema: Schema | None) -> Any:
+    return None if schema is None else schema.to_json()
+
+
+__all__ = ["aggregate", "check_names", "demo", "predict", "schema", "search", "tune"]

@@ -1,0 +1,92 @@
+"""What a person sees: progress bars, and a result as tables."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from flora.search import Progress as Report
+
+
+@contextmanager
+def progress_bars(parties: Sequence[str], console: Console) -> Iterator[Report]:
+    """Show a bar for each party's search; nothing where the output is no terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bars:
+        tasks = {party: bars.add_task(f"search at {escape(party)}", total=None) for party in parties}
+
+        def report(party: str, done: int, total: int) -> None:
+            bars.update(tasks[party], completed=done, total=total)
+
+        yield report
+
+
+def show_result(document: Mapping[str, Any], console: Console) -> None:
+    """Print the answer: the config, what each party gains, and the verdict."""
+    console.print(_configs(document))
+    console.print(_parties(document))
+    for note in document.get("notes", []):
+        console.print(f"note: {escape(note)}", highlight=False)
+    console.print(_verdict(document), highlight=False, soft_wrap=True)
+
+
+def _configs(document: Mapping[str, Any]) -> Table:
+    table = Table("HP", "default", "recommended", title="Hyper-parameters", title_justify="left", box=SIMPLE_HEAD)
+    for name, value in document["config"].items():
+        default = (document["default"] or {}).get(name)
+        table.add_row(escape(name), _value(default), f"[bold]{_value(value)}[/bold]")
+    return table
+
+
+def _parties(document: Mapping[str, Any]) -> Table:
+    measured = any("gain" in party for party in document["parties"])
+    how = "measured on fresh folds" if measured else "as sent"
+    title = f"Loss at each party ({escape(document['scoring'])}, {how})"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("party")
+    for header in ("rows", "trials", *(["default", "recommended", "gain"] if measured else ["best", "default"])):
+        table.add_column(header, justify="right", no_wrap=True)
+    for party in document["parties"]:
+        cells = [escape(party["name"]), _value(party["rows"]), str(party["trials"])]
+        if measured:
+            cells += [_loss(party, "default_loss"), _loss(party, "recommended_loss"), _gain(party)]
+        else:
+            cells += [_loss(party, "best_loss"), _loss(party, "default_loss")]
+        table.add_row(*cells)
+    return table
+
+
+def _verdict(document: Mapping[str, Any]) -> str:
+    if document["verdict"] is None:
+        return "No default config is known, so no gain over it can be stated."
+    gain = document["expected_gain"]
+    words = {
+        "use": "[bold green]Use these[/bold green]",
+        "keep-defaults": "[bold yellow]Keep the defaults[/bold yellow]: no gain beyond its standard error",
+    }[document["verdict"]]
+    return (
+        f"{words}. Expected gain in {escape(document['scoring'])}: {gain['estimate']:+.4f} ± "
+        f"{gain['standard_error']:.4f} (standard error, {document['verdict_basis']})."
+    )
+
+
+def _loss(party: Mapping[str, Any], name: str) -> str:
+    loss, error = party[name], party[f"{name}_error"]
+    if loss is None:
+        return "-"
+    return f"{loss:.3f}" if error is None else f"{loss:.3f} ± {error:.3f}"
+
+
+def _gain(party: Mapping[str, Any]) -> str:
+    return f"{party['gain']:+.3f} ± {party['gain_error']:.3f}"
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))

@@ -1,0 +1,136 @@
+"""From rows with categories and holes to a dense matrix that any estimator takes.
+
+The statistics are sums and maxima over the parties, so that every party encodes alike; a party that searches by
+itself uses the same code with :class:`~flora.collective.Alone`.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flora.collective import Collective
+from flora.errors import DataError, InputError
+from flora.schema import Column
+from flora.table import Rows
+
+Floats = NDArray[np.float64]
+LOWEST = float(np.finfo(np.float64).min)  # the maximum of no values, finite so that it can be sent
+
+
+@dataclass(frozen=True)
+class EncodedColumn:
+    """How one column of ``Rows.X`` becomes one or more dense columns."""
+
+    place: int  # in Rows.X
+    categories: int  # 0: a number
+    low: float
+    high: float
+    fill: float  # stands for what is missing: the scaled mean, or the most frequent category's place
+    flagged: bool  # some party has missing values in it, so that being missing is a feature
+
+    def __post_init__(self) -> None:
+        if not all(map(math.isfinite, (self.low, self.high, self.fill))) or min(self.place, self.categories) < 0:
+            raise InputError(f"an encoded column has finite numbers and places from 0, got {self}")
+
+    def __call__(self, values: Floats) -> Floats:
+        """Return the column's dense columns: (n,) -> (n, width)."""
+        missing = np.isnan(values)
+        if self.categories:
+            codes = np.where(missing, self.fill, values)
+            dense = codes[:, None] == np.arange(self.categories)
+        else:
+            dense = np.where(missing, self.fill, _scaled(values, self.low, self.high))[:, None]
+        return np.hstack([dense, missing[:, None]] if self.flagged else [dense]).astype(np.float64)
+
+    @property
+    def width(self) -> int:
+        """The number of its dense columns."""
+        return max(self.categories, 1) + self.flagged
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Numbers scaled to [0, 1], categories one-hot, missing values filled in and flagged."""
+
+    columns: tuple[EncodedColumn, ...]
+
+    def __call__(self, X: Floats) -> Floats:
+        """Return the dense matrix: (n, d) of ``Rows.X`` -> (n, width). Nothing is clipped to [0, 1]."""
+        return np.hstack([column(X[:, column.place]) for column in self.columns])
+
+    @property
+    def width(self) -> int:
+        """The number of dense columns."""
+        return sum(column.width for column in self.columns)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the encoding as JSON's types."""
+        return {"columns": [asdict(column) for column in self.columns]}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what :meth:`to_json` wrote."""
+        try:
+            return cls(tuple(EncodedColumn(**column) for column in document["columns"]))
+        except (KeyError, TypeError) as error:
+            raise InputError(f"an encoding has columns, each with place, categories, low, ...: {error}") from error
+
+
+def fit_encoding(rows: Rows, collective: Collective) -> Encoding:
+    """Return the encoding of all parties' rows.
+
+    Sums, counts and maxima leave the party, and no maximum of a column whose range the schema makes public.
+    """
+    used = [(k, c) for k, c in enumerate(rows.schema.columns) if c.kind == "numeric" or c.categories]
+    if not used:
+        raise DataError("no column has a value at any party: there is nothing to learn from")
+    ranges = _ranges(rows, used, collective)
+    sums = [_sums(rows.X[:, k], column, ranges.get(k)) for k, column in used]
+    totals = np.split(collective.allreduce(np.concatenate(sums)), np.cumsum([len(part) for part in sums])[:-1])
+    return Encoding(
+        tuple(_encoded(k, column, ranges.get(k), total) for (k, column), total in zip(used, totals, strict=True))
+    )
+
+
+def _ranges(rows: Rows, used: list[tuple[int, Column]], collective: Collective) -> dict[int, tuple[float, float]]:
+    """Return the numeric columns' lows and highs, by their places."""
+    numeric = [(k, column) for k, column in used if column.kind == "numeric"]
+    ranges = {k: (c.low, c.high) for k, c in numeric if c.low is not None and c.high is not None}
+    asked = [k for k, _ in numeric if k not in ranges]
+    if asked:
+        X = rows.X[:, asked]
+        both = np.stack([X, -X])
+        extremes = np.max(both, axis=1, initial=LOWEST, where=~np.isnan(both))
+        highs, lows = collective.allreduce(extremes, "max") * [[1], [-1]]
+        nowhere = lows > highs  # no party has a value
+        pairs = zip(asked, np.where(nowhere, 0, lows), np.where(nowhere, 0, highs), strict=True)
+        ranges |= {k: (float(low), float(high)) for k, low, high in pairs}
+    return ranges
+
+
+def _sums(values: Floats, column: Column, span: tuple[float, float] | None) -> Floats:
+    """Return a column's (scaled sum or each category's count, present count, missing count)."""
+    present = values[~np.isnan(values)]
+    if span is None:
+        first = np.bincount(present.astype(np.int64), minlength=len(column.categories)).astype(np.float64)
+    else:
+        first = np.array([_scaled(present, *span).sum()])
+    return np.append(first, [len(present), len(values) - len(present)])
+
+
+def _encoded(place: int, column: Column, span: tuple[float, float] | None, total: Floats) -> EncodedColumn:
+    present, missing = total[-2:]
+    if span is None:
+        mode = float(np.argmax(total[:-2]))
+        return EncodedColumn(place, len(column.categories), 0.0, 0.0, mode, bool(missing > 0))
+    mean = float(total[0] / max(present, 1))
+    return EncodedColumn(place, 0, *span, mean, bool(missing > 0))
+
+
+def _scaled(values: Floats, low: float, high: float) -> Floats:
+    """Return :math:`(x - low) / (high - low)`; where that is nothing by nothing, 0."""
+    return (values - low) / (high - low) if high > low else np.zeros_like(values)

@@ -1,0 +1,60 @@
+"""What a search is to do: all that decides its outcome besides the rows."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
+
+from flora.errors import InputError
+from flora.schema import Task
+from flora.space import SearchSpace
+
+Sampler = Literal["tpe", "gp", "random"]
+SAMPLERS: tuple[Sampler, ...] = ("tpe", "gp", "random")
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """The local search that every party is asked for."""
+
+    family: str
+    task: Task
+    space: SearchSpace
+    scoring: str
+    trials: int = 100
+    folds: int = 10
+    sampler: Sampler = "tpe"
+    send: int | None = None  # the paper's T': how many of the best pairs leave the party
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _at_least("trials", self.trials, 1)
+        _at_least("cv", self.folds, 2)
+        _at_least("seed", self.seed, 0)
+        if self.send is not None:
+            _at_least("send", self.send, 1)
+        if self.sampler not in SAMPLERS:
+            raise InputError(f"the sampler must be one of {list(SAMPLERS)}, got {self.sampler!r}")
+        if not self.space.default:
+            raise InputError("the space needs a default config: the first trial, from which the gain is measured")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as JSON's types."""
+        return {**vars(self), "space": self.space.to_json()}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read what :meth:`to_json` wrote."""
+        if set(document) != (names := {field.name for field in fields(cls)}):
+            raise InputError(f"a search plan has the fields {sorted(names)}, got {sorted(map(str, document))}")
+        return cls(**{**document, "space": SearchSpace.from_json(document["space"])})
+
+    def identity(self) -> str:
+        """Return what must stay the same for a search to be continued; only its length and T' may change."""
+        document = {k: v for k, v in self.to_json().items() if k not in ("trials", "send")}
+        return json.dumps(document, sort_keys=True)
+
+
+def _at_least(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")

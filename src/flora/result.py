@@ -1,0 +1,202 @@
+"""What a run leaves behind: ``result.json``, the parties' trials and the model, in one folder."""
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from flora.errors import InputError
+from flora.models import family_of
+from flora.recommendation import Recommendation
+from flora.single_shot import Outcome
+from flora.space import SearchSpace
+from flora.surface import SurfaceChoice
+from flora.trials import PartyTrials
+from flora.verdict import Verdict, gamma
+
+MODEL = "model.flora"
+LIBRARIES = ("lightgbm", "numpy", "optuna", "pandas", "scikit-learn", "scipy", "skops")
+
+
+def tune_document(outcome: Outcome, choice: SurfaceChoice, seconds: Mapping[str, float]) -> dict[str, Any]:
+    """Return ``result.json`` of a whole run."""
+    plan = outcome.plan
+    document = _document(outcome.trials, outcome.recommendation, outcome.verdict, choice, plan.seed)
+    parties = [_with_measured(entry, outcome) for entry in document["parties"]]
+    return {
+        **document,
+        "parties": parties,
+        "folds": plan.folds,
+        "sampler": plan.sampler,
+        "trained_config": dict(outcome.trained),
+        "training": family_of(plan.family).note,
+        "model": MODEL,
+        "model_digest": hashlib.sha256(outcome.model).hexdigest(),
+        "schema": outcome.schema.to_json(),
+        "notes": list(outcome.notes),
+        "seconds": {name: round(value, 3) for name, value in seconds.items()},
+    }
+
+
+def aggregate_document(
+    trials: Sequence[PartyTrials],
+    recommendation: Recommendation,
+    verdict: Verdict | None,
+    choice: SurfaceChoice,
+    seed: int,
+) -> dict[str, Any]:
+    """Return the result of an aggregation of files: the same fields, without a training."""
+    return {**_document(trials, recommendation, verdict, choice, seed), "model": None}
+
+
+def _document(
+    trials: Sequence[PartyTrials],
+    recommendation: Recommendation,
+    verdict: Verdict | None,
+    choice: SurfaceChoice,
+    seed: int,
+) -> dict[str, Any]:
+    ordered = sorted(trials, key=lambda party: party.party)
+    first = ordered[0]
+    return {
+        "format": "flora-result",
+        "version": 1,
+        "config": dict(recommendation.config),
+        "default": dict(first.space.default) or None,
+        "verdict": verdict.decision if verdict else None,
+        "verdict_basis": verdict.basis if verdict else None,
+        "expected_gain": verdict.gain.to_json() if verdict else None,
+        "predicted_loss": recommendation.loss,
+        "predicted_loss_error": recommendation.error,
+        "parties": [_party_entry(party) for party in ordered],
+        "family": first.family,
+        "task": first.task,
+        "surface": choice.name,
+        "regressor": choice.regressor,
+        "alpha": choice.alpha,
+        "weights": choice.weights,
+        "scoring": first.scoring,
+        "seed": seed,
+        "gamma_p": gamma(ordered),
+        "space": first.space.to_json(),
+        "space_digest": first.space.digest,
+        "versions": versions(),
+    }
+
+
+def _party_entry(party: PartyTrials) -> dict[str, Any]:
+    default, best = party.default, party.best
+    return {
+        "name": party.party,
+        "rows": party.rows,
+        "trials": len(party.trials),
+        "failed_trials": len(party.failed),
+        "best_loss": best.loss,
+        "best_loss_error": best.error,
+        "default_loss": default.loss if default else None,
+        "default_loss_error": default.error if default else None,
+        "recommended_loss": None,
+        "recommended_loss_error": None,
+        "trials_digest": party.digest,
+    }
+
+
+def _with_measured(entry: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
+    default, recommended = outcome.measured[entry["name"]]
+    return {
+        **entry,
+        "default_loss": default.trial.loss,
+        "default_loss_error": default.trial.error,
+        "recommended_loss": recommended.trial.loss,
+        "recommended_loss_error": recommended.trial.error,
+        "gain": recommended.gain,
+        "gain_error": recommended.gain_error,
+    }
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a run depends on."""
+    libraries = {name: version(name) for name in LIBRARIES}
+    return {"flora": version("flora-hpo"), "python": platform.python_version(), **libraries}
+
+
+class RunFolder:
+    """The folder of one run. Another run's folder is refused; the same run's is continued."""
+
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        self.path, self.identity = path, json.loads(json.dumps(identity))
+        self._refuse_another_run()
+
+    def begin(self) -> None:
+        """Make the folder and say whose it is."""
+        (self.path / "trials").mkdir(parents=True, exist_ok=True)
+        (self.path / "studies").mkdir(exist_ok=True)
+        write_whole(self.path / "run.json", json.dumps(self.identity, indent=1).encode())
+
+    def study(self, party: str) -> Path:
+        """Return the file that keeps a party's search."""
+        return self.path / "studies" / f"{safe_name(party)}.db"
+
+    def finish(self, document: Mapping[str, Any], trials: Sequence[PartyTrials], model: bytes) -> None:
+        """Write the trials, the model and, last of all, the result."""
+        for party in trials:
+            write_whole(self.path / "trials" / f"{safe_name(party.party)}.json", party.to_json().encode())
+        write_whole(self.path / MODEL, model)
+        write_whole(self.path / "result.json", (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
+
+    def _refuse_another_run(self) -> None:
+        if not self.path.exists() or (self.path.is_dir() and not any(self.path.iterdir())):
+            return
+        marker = self.path / "run.json"
+        try:
+            stored = json.loads(marker.read_bytes())
+        except (OSError, ValueError):
+            raise InputError(f"{self.path} is not a folder of this run; name another with --out") from None
+        for key, value in self.identity.items():
+            if stored.get(key) != value:
+                raise InputError(
+                    f"{self.path} holds another run: its {key} is {_brief(stored.get(key))}, now {_brief(value)}; "
+                    "name another folder with --out"
+                )
+
+
+def safe_name(party: str) -> str:
+    """Return a file name for a party: whatever it is called, it stays in its folder.
+
+    >>> safe_name("../a b"), safe_name("Klinik Süd")
+    ('%2E.%2Fa b', 'Klinik Süd')
+    """
+    letters = "".join(c if c.isalnum() or c in " -_=." else quote(c, safe="") for c in party)
+    return f"%2E{letters[1:]}" if letters.startswith(".") else letters
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that it is there as a whole or not at all."""
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_bytes(data)
+    draft.replace(path)
+
+
+def read_space(path: str | Path) -> Any:
+    """Return the JSON of a search space file, checked to be one."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not a JSON file ({error})") from error
+    try:
+        SearchSpace.from_json(document)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    return document
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True)
+    return text if len(text) <= 60 else f"{text[:57]}..."

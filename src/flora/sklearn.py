@@ -1,0 +1,326 @@
+"""FLoRA behind scikit-learn's interface: parties are groups of rows, and the answer is a fitted estimator."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, indexable
+
+from flora.collective import Collective
+from flora.errors import DataError, InputError
+from flora.federation import Confirmation
+from flora.models import Model, Scores
+from flora.plan import SearchPlan
+from flora.schema import Schema, Task
+from flora.search import confirm, search_locally
+from flora.single_shot import aggregate
+from flora.space import Config, SearchSpace
+from flora.surface import SurfaceChoice
+from flora.table import Rows
+from flora.trials import PartyTrials, loss_of
+from flora.verdict import Verdict, measured_verdict
+from flora.workers import workers
+
+Scorer = Callable[[Any, Any, Any], float]
+EVERYBODY = "all rows"
+
+
+@dataclass(frozen=True)
+class Samples(Rows):
+    """Rows as scikit-learn users have them: any X that the estimator takes."""
+
+    X: Any
+    y: NDArray[Any]
+    schema: Schema
+
+    def take(self, index: NDArray[np.intp]) -> "Samples":
+        """Return the samples at ``index``."""
+        return Samples(_safe_indexing(self.X, index), _safe_indexing(self.y, index), self.schema)
+
+
+@dataclass(frozen=True)
+class GivenEstimator:
+    """The family of one estimator: a config is set on a clone of it."""
+
+    estimator: Any
+    scorer: Scorer
+    name: str
+    tasks: frozenset[Task]
+    note: str = "The estimator is refitted on the rows of all parties."
+
+    def space(self, task: Task) -> SearchSpace:  # noqa: ARG002  (Family's signature)
+        """Refuse: an estimator alone has no space."""
+        raise InputError(f"{self.name}: needs a search space")
+
+    def defaults(self, names: Sequence[str], task: Task) -> Config:  # noqa: ARG002  (Family's signature)
+        """Return the estimator's own values of the named HPs."""
+        known = self.estimator.get_params()
+        for name in names:
+            if name not in known:
+                raise InputError(f"{name}: no parameter of {self.name}, which has {sorted(known)}")
+        return {name: known[name] for name in names}
+
+    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:  # noqa: ARG002
+        """Fit a clone on ``train`` and score it on ``test``."""
+        fitted = configured(self.estimator, config, seed).fit(train.X, train.y)
+        return [(config, float(self.scorer(fitted, test.X, test.y)))]
+
+    def train(self, config: Config, rows: Rows, collective: Collective, seed: int) -> Model:
+        """Refuse: here all rows are in one place."""
+        raise NotImplementedError("FloraSearchCV refits the estimator itself")
+
+    def load(self, files: Mapping[str, bytes], schema: Schema) -> Model:
+        """Refuse: there is no file."""
+        raise NotImplementedError("FloraSearchCV stores no model")
+
+
+def configured(estimator: Any, config: Config, seed: int) -> Any:
+    """Return a clone with the config set, and with ``seed`` wherever its randomness is left open."""
+    fresh = clone(estimator).set_params(**config)
+    open_ends = [
+        name
+        for name, value in fresh.get_params().items()
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    ]
+    return fresh.set_params(**dict.fromkeys(open_ends, seed))
+
+
+def _best_has(name: str) -> Callable[[Any], bool]:
+    def check(search: "FloraSearchCV") -> bool:
+        getattr(search.best_estimator_ if hasattr(search, "best_estimator_") else search.estimator, name)
+        return True
+
+    return check
+
+
+class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """Single-shot HPO over parties, as a scikit-learn estimator.
+
+    Args:
+        estimator: The classifier or regressor to tune.
+        space: A :class:`flora.SearchSpace`, the paper's dictionary or Optuna's distributions.
+        surface: ``"aplm"``, ``"mplm"``, ``"sgm"`` or ``"sgm+u"``.
+        regressor: ``"forest"`` or ``"gp"``.
+        alpha: How much SGM+U minds uncertainty.
+        weights: ``"equal"`` or ``"rows"``.
+        n_trials: Trials at each party.
+        cv: Folds at each party; at most the size of its smallest class.
+        scoring: A scorer's name, a scorer, or None for the estimator's own score.
+        sampler: ``"tpe"``, ``"gp"`` or ``"random"``.
+        n_jobs: Processes at work; None is 1.
+        random_state: Decides everything; None draws a new seed.
+
+    Attributes:
+        best_params_: What ``best_estimator_`` was fitted with: the recommendation, or the estimator's own values
+            where the verdict is to keep them.
+        best_estimator_: The estimator with these, refitted on the rows of all parties.
+        best_score_: The mean score of ``best_params_`` over the parties, on folds that the search has not seen.
+        recommendation_: The surface's minimum, with its predicted loss.
+        verdict_: ``"use"`` or ``"keep-defaults"``; ``gain_`` has the gain and its standard error.
+        surface_: The loss surface.
+        cv_results_: All parties' trials, as scikit-learn's searches show them.
+        trials_: The same as :class:`flora.PartyTrials`.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        space: Any,
+        *,
+        surface: str = "aplm",
+        regressor: str = "forest",
+        alpha: float = 1.0,
+        weights: str = "equal",
+        n_trials: int = 100,
+        cv: int = 10,
+        scoring: Any = None,
+        sampler: str = "tpe",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.space = space
+        self.surface = surface
+        self.regressor = regressor
+        self.alpha = alpha
+        self.weights = weights
+        self.n_trials = n_trials
+        self.cv = cv
+        self.scoring = scoring
+        self.sampler = sampler
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Tune and refit; ``groups`` names the party of each row, and without it all rows are one party's."""
+        X, y, groups = indexable(X, y, groups)
+        if groups is None:
+            return self._fit({EVERYBODY: (X, y)}, X, y)
+        names = np.asarray([str(group) for group in groups])
+        members = {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
+        parties = {name: (_safe_indexing(X, rows), _safe_indexing(y, rows)) for name, rows in members.items()}
+        return self._fit(parties, X, y)
+
+    def fit_parties(self, parties: Mapping[str, tuple[Any, Any]]) -> Self:
+        """Tune and refit on ``{"a": (Xa, ya), "b": (Xb, yb)}``."""
+        if not parties:
+            raise DataError("fit_parties needs at least one party, got none")
+        names = sorted(parties)
+        X = _stacked([parties[name][0] for name in names])
+        y = np.concatenate([np.asarray(parties[name][1]) for name in names])
+        return self._fit({name: parties[name] for name in names}, X, y)
+
+    def _fit(self, parties: Mapping[str, tuple[Any, Any]], X: Any, y: Any) -> Self:
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        configured(self.estimator, {}, seed).fit(X, y)  # what the estimator refuses, it refuses in its own words
+        task: Task = "classification" if is_classifier(self.estimator) else "regression"
+        family = GivenEstimator(
+            self.estimator,
+            check_scoring(self.estimator, self.scoring),
+            type(self.estimator).__name__,
+            frozenset({task}),
+        )
+        plan = self._plan(family, task, seed)
+        rows = {name: _samples(name, *party, task) for name, party in sorted(parties.items())}
+        with workers(self.n_jobs or 1) as spread:
+            self.trials_ = tuple(
+                search_locally(samples, plan, family, party=name, spread=spread) for name, samples in rows.items()
+            )
+            choice = SurfaceChoice(self.surface, self.regressor, self.alpha, self.weights)
+            self.surface_, self.recommendation_ = aggregate(self.trials_, choice, seed)
+            measured = {
+                name: confirm(samples, plan, family, [self.recommendation_.config], party=name, spread=spread)
+                for name, samples in rows.items()
+            }
+        verdict = measured_verdict({name: pair[1] for name, pair in measured.items()}, _sizes(rows))
+        self._conclude(plan, verdict, measured, _sizes(rows))
+        began = time.perf_counter()
+        self.best_estimator_ = configured(self.estimator, self.best_params_, seed).fit(X, y)
+        self.refit_time_ = time.perf_counter() - began
+        return self
+
+    def _plan(self, family: GivenEstimator, task: Task, seed: int) -> SearchPlan:
+        space = self.space if isinstance(self.space, SearchSpace) else SearchSpace.from_json(self.space)
+        if not space.default:
+            space = replace(space, default=family.defaults(space.names, task))
+        name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
+        return SearchPlan(family.name, task, space, name, self.n_trials, self.cv, self.sampler, None, seed)  # type: ignore[arg-type]
+
+    def _conclude(
+        self,
+        plan: SearchPlan,
+        verdict: Verdict,
+        measured: Mapping[str, tuple[Confirmation, ...]],
+        sizes: Mapping[str, int],
+    ) -> None:
+        self.verdict_, self.gain_ = verdict.decision, verdict.gain
+        chosen = 1 if verdict.decision == "use" else 0
+        self.best_params_ = dict(self.recommendation_.config if chosen else plan.space.default)
+        losses = [pair[chosen].trial.loss for pair in measured.values()]
+        self.best_score_ = loss_of(plan.scoring, float(np.average(losses, weights=list(sizes.values()))))
+        self.cv_results_ = _cv_results(self.trials_, plan)
+
+    @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> Any:
+        """Return the best estimator's predictions."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    @available_if(_best_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Return the best estimator's probabilities."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(_best_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of the best estimator's probabilities."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_log_proba(X)
+
+    @available_if(_best_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Any:
+        """Return the best estimator's decision values."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the best estimator's score by ``scoring``."""
+        check_is_fitted(self)
+        return float(check_scoring(self.estimator, self.scoring)(self.best_estimator_, X, y))
+
+    @property
+    def classes_(self) -> Any:
+        """The classes that the best estimator knows."""
+        _best_has("classes_")(self)
+        return self.best_estimator_.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features that the best estimator was fitted on."""
+        try:
+            check_is_fitted(self)
+        except Exception as error:  # scikit-learn wants an AttributeError from an unfitted estimator
+            raise AttributeError(f"{type(self).__name__} is not fitted") from error
+        return int(self.best_estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """The names of the features that the best estimator was fitted on."""
+        return self.best_estimator_.feature_names_in_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = clone(self.estimator).__sklearn_tags__()
+        tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.input_tags = inner.input_tags
+        return tags
+
+
+def _samples(party: str, X: Any, y: Any, task: Task) -> Samples:
+    X, y = indexable(X, y)
+    values = np.asarray(y)
+    if len(values) < 2:
+        raise DataError(f"party {party!r}: need at least 2 rows, got n_samples={len(values)}")
+    if task == "regression":
+        return Samples(X, values, Schema("y", task, ()))
+    classes, counts = np.unique(values, return_counts=True)
+    if len(classes) < 2:
+        raise DataError(f"party {party!r}: need at least 2 classes, every row has {classes[0]!r}")
+    if counts.min() < 2:
+        raise DataError(f"party {party!r}: a class needs at least 2 rows, {classes[counts.argmin()]!r} has 1")
+    return Samples(X, values, Schema("y", task, (), tuple(classes.tolist())))
+
+
+def _sizes(rows: Mapping[str, Samples]) -> dict[str, int]:
+    return {name: len(samples) for name, samples in rows.items()}
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    if all(hasattr(part, "iloc") for part in parts):
+        import pandas as pd
+
+        return pd.concat(parts, ignore_index=True)
+    return np.concatenate([np.asarray(part) for part in parts])
+
+
+def _cv_results(parties: Sequence[PartyTrials], plan: SearchPlan) -> dict[str, Any]:
+    """Return one entry a trial, party after party."""
+    trials = [(party.party, trial) for party in parties for trial in party.trials]
+    means = np.array([loss_of(plan.scoring, trial.loss) for _, trial in trials])
+    return {
+        "party": np.array([party for party, _ in trials]),
+        "params": [dict(trial.config) for _, trial in trials],
+        **{f"param_{name}": np.array([trial.config[name] for _, trial in trials]) for name in plan.space.names},
+        "mean_test_score": means,
+        "standard_error_test_score": np.array([trial.error for _, trial in trials]),
+        "rank_test_score": (-means).argsort(kind="stable").argsort(kind="stable") + 1,
+    }

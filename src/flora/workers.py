@@ -1,0 +1,52 @@
+"""How independent pieces of work are shared out: one after the other, or over processes of this machine."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Protocol, TypeVar
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class Map(Protocol):
+    """Applies a function to each item and returns the results in the items' order."""
+
+    def __call__(self, function: Callable[[A], B], items: Sequence[A]) -> list[B]:
+        """Return ``[function(item) for item in items]``."""
+        ...
+
+
+def one_by_one(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
+    """Apply the function here, one item after the other."""
+    return [function(item) for item in items]
+
+
+@contextmanager
+def workers(jobs: int) -> Iterator[Map]:
+    """Give a map over ``jobs`` processes; several threads may use it at the same time."""
+    if jobs == 1:
+        yield one_by_one
+        return
+    from loky import get_reusable_executor
+
+    executor = get_reusable_executor(max_workers=jobs, timeout=60)
+
+    def over_processes(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
+        return list(executor.map(function, items))
+
+    yield over_processes
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS and OpenMP to one thread: sums are then the same whatever the number of jobs."""
+    with _thread_pools().limit(limits=1):
+        yield
+
+
+@cache
+def _thread_pools() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -1,0 +1,49 @@
+"""What several tests share: small tables, and the parties made from them."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from flora.space import SearchSpace
+
+SVM_SPACE = SearchSpace.from_json(
+    {
+        "C": {"type": "real", "space": "log", "range": [0.01, 1000.0], "default": 1.0},
+        "gamma": {"type": "real", "space": "log", "range": [1e-5, 10.0], "default": 0.1},
+        "tol": {"type": "real", "space": "log", "range": [1e-5, 1e-1], "default": 1e-3},
+    }
+)
+
+
+def two_moons(rows: int, seed: int, *, shift: float = 0.0) -> pd.DataFrame:
+    """Return a small table with a text label that an SVM with tuned HPs learns better than the default one."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, rows)
+    angle = rng.uniform(0, np.pi, rows)
+    x = np.where(label == 0, np.cos(angle), 1 - np.cos(angle)) + shift + rng.normal(0, 0.15, rows)
+    y = np.where(label == 0, np.sin(angle), 0.5 - np.sin(angle)) + rng.normal(0, 0.15, rows)
+    return pd.DataFrame({"x": x, "y": y, "kind": np.where(label == 0, "upper", "lower")})
+
+
+@pytest.fixture
+def party_files(tmp_path: Path) -> list[Path]:
+    """Three parties' tables of unequal size, with their columns in different orders."""
+    files = []
+    for name, rows, shift in (("north", 60, 0.0), ("south", 45, 0.3), ("west", 80, -0.2)):
+        table = two_moons(rows, rows, shift=shift)
+        path = tmp_path / f"{name}.csv"
+        (table[["kind", "y", "x"]] if name == "south" else table).to_csv(path, index=False)
+        files.append(path)
+    return files
+
+
+@pytest.fixture
+def paper_data() -> Path:
+    """The folder of the paper's datasets; tests that need it are skipped without it."""
+    folder = Path(os.environ.get("FLORA_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip("the paper's datasets are not here: set FLORA_DATA")
+    return folder

@@ -1,0 +1,505 @@
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+from skops.io import dumps
+
+from flora.archive import archive_of, members_of
+from flora.collective import Alone, Collective, Floats, Reduction
+from flora.engines.inprocess import in_step
+from flora.errors import DataError, InputError, SpaceError
+from flora.models import Family, family_of
+from flora.models.encoding import fit_encoding
+from flora.models.estimator import AnyEstimator, SoftVote
+from flora.randomness import derived_seed, stream
+from flora.schema import Column, Schema, Task
+from flora.table import Rows
+
+LOGISTIC = "sklearn.linear_model:LogisticRegression"
+FOREST = "sklearn.ensemble:RandomForestClassifier"
+TREE = "sklearn.tree:DecisionTreeClassifier"
+RIDGE = "sklearn.linear_model:Ridge"
+
+
+class Nested(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """An estimator with a part: HPs of the part go by part__name."""
+
+    def __init__(self, part: Any = DecisionTreeClassifier(max_leaf_nodes=7)) -> None:  # noqa: B008
+        self.part = part
+
+    def fit(self, X: Any, y: Any) -> "Nested":
+        self.part_ = self.part.fit(X, y)
+        self.classes_ = self.part_.classes_
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.part_.predict(X)
+
+
+def made(n: int, *, task: Task = "classification", width: int = 4, classes: int = 2, seed: int = 0) -> Rows:
+    """Rows whose first column decides the target, up to some noise."""
+    rng = stream(seed, "rows")
+    X = rng.random((n, width))
+    signal = X[:, 0] + 0.3 * rng.random(n)
+    columns = tuple(Column(f"x{k:02d}", "numeric") for k in range(width))
+    if task == "regression":
+        return Rows(X, signal, Schema("y", task, columns))
+    y = (np.argsort(np.argsort(signal)) * classes // n).astype(np.int64)
+    return Rows(X, y, Schema("y", task, columns, tuple(f"c{k}" for k in range(classes))))
+
+
+def with_x(rows: Rows, X: Any) -> Rows:
+    columns = tuple(Column(f"x{k:02d}", "numeric") for k in range(np.shape(X)[1]))
+    return Rows(np.asarray(X, dtype=float), rows.y, Schema("y", rows.schema.task, columns, rows.schema.classes))
+
+
+def together(name: str, parties: Sequence[Rows], config: Mapping[str, Any], seed: int = 0) -> list[SoftVote]:
+    family = AnyEstimator.named(name)
+
+    def share(rows: Rows) -> Any:
+        return lambda collective: family.train(config, rows, collective, seed)
+
+    return in_step([share(rows) for rows in parties])
+
+
+def alone(name: str, rows: Rows, **config: Any) -> SoftVote:
+    return AnyEstimator.named(name).train(config, rows, Alone(), 0)
+
+
+class TestNamed:
+    def test_the_table_of_families_finds_it(self) -> None:
+        family: Family = family_of(LOGISTIC)
+        assert family.name == LOGISTIC
+        assert family.tasks == {"classification"}
+        assert AnyEstimator.named(RIDGE).tasks == {"regression"}
+
+    @pytest.mark.parametrize(
+        ("name", "part"),
+        [
+            ("sklearn.linear_model:", "package.module:Estimator"),
+            (":Ridge", "package.module:Estimator"),
+            ("sklearn.nowhere:Ridge", "cannot be imported"),
+            ("..up:Ridge", "cannot be imported"),
+            ("sklearn.linear_model:Rigde", "has no 'Rigde'"),
+            ("sklearn.base:clone", "fit, predict and get_params"),
+            ("sklearn.preprocessing:StandardScaler", "fit, predict and get_params"),
+            ("sklearn.cluster:KMeans", "neither"),
+            ("sklearn.multiclass:OneVsRestClassifier", "without arguments"),
+            ("sklearn.semi_supervised:SelfTrainingClassifier", "without arguments"),
+        ],
+    )
+    def test_what_is_no_estimator_is_refused(self, name: str, part: str) -> None:
+        with pytest.raises(InputError) as caught:
+            AnyEstimator.named(name)
+        assert part in str(caught.value)
+        assert name in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def test_it_has_no_space_of_its_own_and_says_how_to_give_one(self) -> None:
+        with pytest.raises(InputError, match=r"needs a search space \(--space FILE\)"):
+            AnyEstimator.named(LOGISTIC).space("classification")
+
+    def test_the_note_says_that_it_is_a_vote(self) -> None:
+        note = AnyEstimator.named(FOREST).note
+        assert "soft vote" in note
+        assert "not one model trained on all rows" in note
+
+
+class TestDefaults:
+    def test_are_the_constructors(self) -> None:
+        found = AnyEstimator.named(FOREST).defaults(["n_estimators", "bootstrap", "criterion"], "classification")
+        assert found == {"n_estimators": 100, "bootstrap": True, "criterion": "gini"}
+
+    def test_reach_into_parts(self) -> None:
+        found = AnyEstimator.named(f"{__name__}:Nested").defaults(["part__max_leaf_nodes"], "classification")
+        assert found == {"part__max_leaf_nodes": 7}
+
+    def test_an_unknown_name_is_refused_with_the_names_there_are(self) -> None:
+        with pytest.raises(SpaceError, match=r"n_trees: is no parameter of .*RandomForest.*'n_estimators'"):
+            AnyEstimator.named(FOREST).defaults(["n_trees"], "classification")
+
+    def test_none_is_no_value_of_a_space(self) -> None:
+        assert AnyEstimator.named(FOREST).defaults(["max_depth", "criterion"], "classification") == {
+            "criterion": "gini"
+        }
+
+
+class TestScore:
+    def test_is_scikit_learns_on_the_test_rows(self) -> None:
+        rows, config = made(90), {"C": 0.5}
+        train, test = rows.take(np.arange(60)), rows.take(np.arange(60, 90))
+        [(asked, score)] = AnyEstimator.named(LOGISTIC).score(config, train, test, "balanced_accuracy", 3)
+        encoding = fit_encoding(train, Alone())
+        model = LogisticRegression(C=0.5).fit(encoding(train.X), train.y)
+        assert asked == config
+        assert score == balanced_accuracy_score(test.y, model.predict(encoding(test.X)))
+        assert 0.5 < score < 1
+
+    def test_the_seed_decides(self) -> None:
+        rows, family = made(80, seed=1), AnyEstimator.named(FOREST)
+        train, test = rows.take(np.arange(50)), rows.take(np.arange(50, 80))
+        config = {"n_estimators": 3, "max_features": 1}
+        scores = [family.score(config, train, test, "neg_log_loss", seed)[0][1] for seed in (0, 0, 1)]
+        assert scores[0] == scores[1]
+        assert scores[0] != scores[2]
+
+    def test_a_fit_that_does_not_converge_is_no_warning(self) -> None:
+        rows, config = made(80), {"max_iter": 1, "C": 1e6}
+        AnyEstimator.named(LOGISTIC).score(config, rows, rows, "accuracy", 0)  # warnings are errors here
+
+    def test_a_metric_without_a_value_is_no_warning(self) -> None:
+        rows, config = made(80), {"strategy": "most_frequent"}
+        AnyEstimator.named("sklearn.dummy:DummyClassifier").score(config, rows, rows, "precision_macro", 0)
+
+    def test_a_config_that_the_estimator_refuses_fails_the_trial(self) -> None:
+        with pytest.raises(ValueError, match="'C' parameter"):
+            AnyEstimator.named(LOGISTIC).score({"C": -1.0}, made(40), made(40), "accuracy", 0)
+
+    def test_parts_are_configured_and_the_shared_default_stays(self) -> None:
+        family, rows = AnyEstimator.named(f"{__name__}:Nested"), made(80)
+        one = family.score({"part__max_leaf_nodes": 2}, rows, rows, "accuracy", 0)[0][1]
+        many = family.score({"part__max_leaf_nodes": 60}, rows, rows, "accuracy", 0)[0][1]
+        assert one < many == 1.0
+        assert Nested().part.max_leaf_nodes == 7
+        assert not hasattr(Nested().part, "tree_")
+
+
+class TestTrain:
+    PARTIES = (made(47, classes=3), made(61, classes=3, seed=1), made(30, classes=3, seed=2))
+
+    @pytest.mark.parametrize("name", [LOGISTIC, FOREST, "sklearn.ensemble:HistGradientBoostingClassifier"])
+    def test_all_parties_have_the_same_bytes_also_in_a_second_run(self, name: str) -> None:
+        config = {"n_estimators": 3} if "Forest" in name else {"max_iter": 3 if "Hist" in name else 100}
+        runs = [together(name, self.PARTIES, config) for _ in range(2)]
+        files = [dict(model.files()) for run in runs for model in run]
+        assert all(found == files[0] for found in files)
+        names = {"weights.json", "encoding.json", "party-000.skops", "party-001.skops", "party-002.skops"}
+        assert set(files[0]) == names
+
+    def test_the_seed_reaches_every_party(self) -> None:
+        config = {"n_estimators": 2}
+        one, other = (together(FOREST, self.PARTIES, config, seed)[0].files() for seed in (0, 1))
+        assert all(one[f"party-00{k}.skops"] != other[f"party-00{k}.skops"] for k in range(3))
+
+    def test_parties_with_equal_rows_draw_different_forests(self) -> None:
+        rows = self.PARTIES[0]
+        files = together(FOREST, [rows, rows], {"n_estimators": 2})[0].files()
+        assert files["party-000.skops"] != files["party-001.skops"]
+
+    def test_probabilities_are_the_weighted_mean(self) -> None:
+        model = together(LOGISTIC, self.PARTIES, {"C": 2.0})[0]
+        new = made(20, classes=3, seed=9)
+        encoding = model.encoding
+        own = [LogisticRegression(C=2.0).fit(encoding(p.X), p.y).predict_proba(encoding(new.X)) for p in self.PARTIES]
+        expected = (47 * own[0] + 61 * own[1] + 30 * own[2]) / 138
+        found = model.predict_proba(new.X)
+        assert found is not None
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        assert model.predict(new.X).tolist() == expected.argmax(axis=1).tolist()
+        assert np.mean(model.predict(new.X) == new.y) > 0.6
+
+    def test_without_probabilities_the_heavier_side_wins(self) -> None:
+        small, large = made(30), made(71)
+        opposite = Rows(small.X, 1 - small.y, small.schema)
+        model = together("sklearn.svm:LinearSVC", [opposite, large], {})[0]
+        assert model.predict_proba(large.X) is None
+        assert np.mean(model.predict(large.X) == large.y) > 0.85
+
+    def test_numbers_are_averaged_by_rows(self) -> None:
+        parties = [made(40, task="regression"), made(80, task="regression", seed=1)]
+        model = together(RIDGE, parties, {"alpha": 0.3})[0]
+        new, encoding = made(15, task="regression", seed=2), model.encoding
+        own = [Ridge(alpha=0.3).fit(encoding(p.X), p.y).predict(encoding(new.X)) for p in parties]
+        np.testing.assert_allclose(model.predict(new.X), (40 * own[0] + 80 * own[1]) / 120, atol=1e-12)
+        assert model.predict_proba(new.X) is None
+
+    def test_a_party_that_lacks_a_class_votes_zero_for_it(self) -> None:
+        full = made(60, classes=3)
+        partial = full.take(np.flatnonzero(full.y != 1))
+        model = together("sklearn.naive_bayes:GaussianNB", [full, partial], {})[0]
+        encoding = model.encoding
+        first = GaussianNB().fit(encoding(full.X), full.y).predict_proba(encoding(full.X))
+        second = GaussianNB().fit(encoding(partial.X), partial.y).predict_proba(encoding(full.X))
+        found = model.predict_proba(full.X)
+        assert found is not None
+        np.testing.assert_allclose(found[:, 1], first[:, 1] * 0.6, atol=1e-12)
+        np.testing.assert_allclose(found[:, 2], first[:, 2] * 0.6 + second[:, 1] * 0.4, atol=1e-12)
+
+    def test_a_party_that_cannot_train_says_so(self) -> None:
+        rows = made(40)
+        with pytest.raises(DataError, match=r"LogisticRegression: 20 rows of this party give no model: .*class"):
+            together(LOGISTIC, [rows, rows.take(np.flatnonzero(rows.y == 0))], {})
+
+    def test_an_unknown_parameter_is_the_spaces_error(self) -> None:
+        with pytest.raises(SpaceError, match="depth: is no parameter"):
+            alone(TREE, made(40), depth=3)
+
+    def test_another_package_that_the_user_named_is_trusted(self) -> None:
+        parties = [made(47), made(61, seed=1)]
+        model = together("lightgbm.sklearn:LGBMClassifier", parties, {"n_estimators": 3})[0]
+        again = AnyEstimator.named("lightgbm.sklearn:LGBMClassifier").load(model.files(), parties[0].schema)
+        first, second = model.predict_proba(parties[0].X), again.predict_proba(parties[0].X)
+        assert first is not None
+        assert second is not None
+        assert np.array_equal(first, second)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A collective that remembers what this party sent."""
+
+    inner: Collective
+    arrays: list[Floats] = field(default_factory=list)
+    messages: list[bytes] = field(default_factory=list)
+
+    @property
+    def rank(self) -> int:
+        return self.inner.rank
+
+    @property
+    def size(self) -> int:
+        return self.inner.size
+
+    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
+        self.arrays.append(values)
+        return self.inner.allreduce(values, reduction)
+
+    def allgather(self, data: bytes) -> Sequence[bytes]:
+        self.messages.append(data)
+        return self.inner.allgather(data)
+
+
+def shapes_of(archive: bytes) -> list[tuple[int, ...]]:
+    members = members_of(archive, 10_000)
+    return [np.load(io.BytesIO(content)).shape for name, content in members.items() if name.endswith(".npy")]
+
+
+KEEPERS = {
+    "sklearn.neighbors:KNeighborsClassifier": "_fit_X",
+    "sklearn.svm:SVC": "support_vectors_",
+    "sklearn.gaussian_process:GaussianProcessClassifier": "X_train_",
+    "sklearn.semi_supervised:LabelPropagation": "X_",
+    "sklearn.neighbors:KNeighborsRegressor": "_fit_X",
+    "sklearn.svm:SVR": "support_vectors_",
+    "sklearn.gaussian_process:GaussianProcessRegressor": "X_train_",
+    "sklearn.kernel_ridge:KernelRidge": "X_fit_",
+    "sklearn.cross_decomposition:PLSRegression": "_scores",
+}
+SUMMARIES: dict[str, dict[str, Any]] = {
+    LOGISTIC: {},
+    TREE: {},
+    FOREST: {"n_estimators": 10},
+    "sklearn.ensemble:ExtraTreesClassifier": {"n_estimators": 10},
+    "sklearn.ensemble:HistGradientBoostingClassifier": {"max_iter": 3},
+    "sklearn.ensemble:GradientBoostingClassifier": {"n_estimators": 10},
+    "sklearn.ensemble:AdaBoostClassifier": {"n_estimators": 10},
+    "sklearn.naive_bayes:GaussianNB": {},
+    "sklearn.discriminant_analysis:LinearDiscriminantAnalysis": {},
+    "sklearn.discriminant_analysis:QuadraticDiscriminantAnalysis": {},
+    "sklearn.linear_model:SGDClassifier": {},
+    "sklearn.neural_network:MLPClassifier": {"solver": "lbfgs", "hidden_layer_sizes": 10, "max_iter": 1000},
+    RIDGE: {},
+    "sklearn.linear_model:Lasso": {},
+    "sklearn.linear_model:LinearRegression": {},
+}
+
+
+def rows_for(name: str, n: int, **shape: Any) -> Rows:
+    task: Task = "classification" if "classification" in AnyEstimator.named(name).tasks else "regression"
+    return made(n, task=task, **shape)
+
+
+class TestWhatLeavesAParty:
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    @pytest.mark.parametrize(("name", "place"), KEEPERS.items(), ids=KEEPERS.keys())
+    def test_a_model_that_keeps_rows_is_refused(self, name: str, place: str) -> None:
+        with pytest.raises(DataError) as caught:
+            alone(name, rows_for(name, 43))
+        text = str(caught.value)
+        assert text.startswith(f"{name}: the trained model keeps this party's 43 rows (")
+        assert place in text
+        assert "take an estimator that keeps none" in text
+
+    @pytest.mark.parametrize("n", [21, 101])
+    @pytest.mark.parametrize(("name", "config"), SUMMARIES.items(), ids=SUMMARIES.keys())
+    def test_a_model_that_keeps_none_is_accepted(self, name: str, config: dict[str, Any], n: int) -> None:
+        alone(name, rows_for(name, n), **config)
+
+    def test_neighbours_are_refused_by_any_algorithm(self) -> None:
+        for algorithm in ("brute", "kd_tree", "ball_tree"):
+            with pytest.raises(DataError, match="_fit_X"):
+                alone("sklearn.neighbors:KNeighborsClassifier", made(31), algorithm=algorithm)
+
+    def test_few_support_vectors_of_categories_are_refused(self) -> None:
+        rows = made(60)
+        with pytest.raises(DataError, match="support_vectors_"):
+            alone("sklearn.svm:SVC", with_x(rows, np.eye(3)[np.arange(60) % 3]), kernel="linear")
+
+    def test_a_vector_with_an_entry_for_each_row_is_refused(self) -> None:
+        with pytest.raises(DataError, match="oob_decision_function_ has an entry for each of them"):
+            alone(FOREST, made(61), oob_score=True, n_estimators=30)
+
+    def test_the_centre_of_a_class_of_one_row_is_that_row(self) -> None:
+        rows = made(30)
+        single = Rows(rows.X, (np.arange(30) == 4).astype(np.int64), rows.schema)
+        with pytest.raises(DataError, match="centroids_ contains some of them as they are"):
+            alone("sklearn.neighbors:NearestCentroid", single)
+
+    @pytest.mark.parametrize("n", [10, 13])
+    def test_as_many_trees_units_or_columns_as_rows_are_chance(self, n: int) -> None:
+        alone(FOREST, made(n), n_estimators=n)
+        alone("sklearn.ensemble:GradientBoostingClassifier", made(n), n_estimators=n)
+        alone("sklearn.neural_network:MLPClassifier", made(n), hidden_layer_sizes=n, solver="lbfgs", max_iter=5000)
+        alone(LOGISTIC, made(n, width=n))
+
+    def test_as_many_nodes_as_rows_are_chance(self) -> None:
+        rows, found = made(15, width=1), 0
+        for seed in range(100):
+            noise = Rows(rows.X, stream(seed, "noise").integers(0, 2, 15), rows.schema)
+            if found < 3 and DecisionTreeClassifier(random_state=0).fit(rows.X, noise.y).tree_.node_count == 15:
+                found += alone(TREE, noise).models[0].tree_.node_count == 15
+        assert found == 3
+
+    def test_numbers_that_happen_to_be_a_row_are_chance(self) -> None:
+        rows = made(40)
+        corners = with_x(rows, np.column_stack([rows.y, np.arange(40) % 3 / 2]))  # (0, 1) is a row, and classes_
+        model = alone("sklearn.dummy:DummyClassifier", corners)
+        assert model.models[0].classes_.tolist() == [0, 1]
+        flat = made(40, task="regression")
+        zeros = with_x(flat, np.vstack([np.zeros((5, 3)), flat.X[5:, :3]]))
+        assert not alone("sklearn.linear_model:Lasso", zeros, alpha=10.0).models[0].coef_.any()
+
+    def test_with_a_prime_number_of_rows_no_array_has_that_length(self) -> None:
+        family, rows = AnyEstimator.named(LOGISTIC), made(97)
+        ends: list[Recording] = []
+
+        def share(collective: Collective) -> SoftVote:
+            ends.append(Recording(collective))
+            return family.train({}, rows, ends[-1], 0)
+
+        in_step([share, share])
+        for end in ends:
+            assert len(end.arrays) > 0
+            assert all(97 not in array.shape for array in end.arrays)
+            count, model = end.messages
+            assert count == b"97"
+            shapes = shapes_of(model)
+            assert (1, 4) in shapes
+            assert all(97 not in shape for shape in shapes)
+
+    def test_nothing_of_the_machines_memory_leaves_with_the_trees(self) -> None:
+        archive = alone(FOREST, made(61), n_estimators=5).files()["party-000.skops"]
+        records = [
+            array
+            for name, content in members_of(archive, 1000).items()
+            if name.endswith(".npy") and (array := np.load(io.BytesIO(content))).dtype.names
+        ]
+        assert len(records) == 5
+        for array in records:
+            used = np.zeros(array.dtype.itemsize, dtype=bool)
+            for kind, offset, *_ in (array.dtype.fields or {}).values():
+                used[offset : offset + kind.itemsize] = True
+            raw = np.frombuffer(array.tobytes(), np.uint8).reshape(len(array), -1)
+            assert not used.all()
+            assert not raw[:, ~used].any()
+
+
+def edited(archive: bytes, edit: Any) -> bytes:
+    members = members_of(archive, 1000)
+    document = json.loads(members["schema.json"])
+    edit(document)
+    return archive_of({**members, "schema.json": json.dumps(document).encode()})
+
+
+class TestLoad:
+    ROWS = made(47)
+
+    @pytest.fixture
+    def files(self) -> dict[str, bytes]:
+        return dict(alone(LOGISTIC, self.ROWS).files())
+
+    def load(self, files: Mapping[str, bytes]) -> SoftVote:
+        return AnyEstimator.named(LOGISTIC).load(files, self.ROWS.schema)
+
+    def test_gives_the_model_back(self, files: dict[str, bytes]) -> None:
+        found, trained = self.load(files), alone(LOGISTIC, self.ROWS)
+        assert np.array_equal(found.predict(self.ROWS.X), trained.predict(self.ROWS.X))
+        assert found.files() == files
+
+    @pytest.mark.parametrize(
+        ("module", "name", "loader"),
+        [
+            ("os", "system", "FunctionNode"),
+            ("numpy", "memmap", "LossNode"),  # a class, but its constructor would write a file
+            ("numpy", "save", "FunctionNode"),
+            ("sklearn.base", "clone", "FunctionNode"),  # the right package, but a function
+            ("subprocess", "Popen", "ConstructorFromReduceNode"),
+        ],
+    )
+    def test_what_only_the_file_names_is_not_trusted(
+        self, files: dict[str, bytes], module: str, name: str, loader: str
+    ) -> None:
+        empty = {"__class__": "tuple", "__module__": "builtins", "__loader__": "TupleNode", "content": []}
+        node = {"__module__": module, "__class__": name, "__loader__": loader, "content": empty}
+
+        def plant(document: dict[str, Any]) -> None:
+            document["content"]["content"]["coef_"] = {**node, "__reduce__": {"args": empty}}
+
+        files["party-000.skops"] = edited(files["party-000.skops"], plant)
+        with pytest.raises(InputError, match=rf"party-000.skops: may hold .*, got {module}.{name}"):
+            self.load(files)
+
+    def test_a_model_of_another_kind_is_refused(self, files: dict[str, bytes]) -> None:
+        files["party-000.skops"] = dumps(GaussianNB().fit(self.ROWS.X, self.ROWS.y))
+        with pytest.raises(InputError, match=r"must hold a LogisticRegression, got a GaussianNB"):
+            self.load(files)
+
+    @pytest.mark.parametrize("content", [b"", b"no zip", archive_of({}), archive_of({"schema.json": b"[]"})])
+    def test_what_is_no_model_is_refused(self, files: dict[str, bytes], content: bytes) -> None:
+        files["party-000.skops"] = content
+        with pytest.raises(InputError, match=r"not a (zip archive|model) that"):
+            self.load(files)
+
+    @pytest.mark.parametrize("rows", [[], [0], [-3], [True], [1.5], ["7"], 5, None])
+    def test_weights_are_numbers_of_rows(self, files: dict[str, bytes], rows: Any) -> None:
+        files["weights.json"] = json.dumps({"rows": rows}).encode()
+        with pytest.raises(InputError, match=r"weights.json: rows must be"):
+            self.load(files)
+
+    def test_there_is_one_file_for_each_party(self, files: dict[str, bytes]) -> None:
+        files["weights.json"] = b'{"rows": [5, 6]}'
+        with pytest.raises(InputError, match=r"a vote of 2 parties has the files .*party-001"):
+            self.load(files)
+
+    def test_an_archive_that_unpacks_to_too_much_is_refused(self, files: dict[str, bytes]) -> None:
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            archive.writestr("zeros.npy", bytes(257 * 2**20))
+        files["party-000.skops"] = buffer.getvalue()
+        with pytest.raises(InputError, match="at most 268435456 bytes unpacked, got 269484032"):
+            self.load(files)
+
+
+def test_the_stored_form_is_named_by_its_contents() -> None:
+    archive = alone(LOGISTIC, made(47)).files()["party-000.skops"]
+    members = members_of(archive, 1000)
+    assert len(members) > 3
+    for name, content in members.items():
+        assert name in ("schema.json", hashlib.sha256(content).hexdigest() + ".npy")
+    assert b"__id__" not in members["schema.json"]
+
+
+def test_the_seed_of_a_party_is_its_ranks() -> None:
+    model = alone(FOREST, made(47), n_estimators=2).models[0]
+    assert model.random_state == derived_seed(0, "fit", 0)

@@ -1,0 +1,210 @@
+"""The local search: its folds, its failures, its memory, and what a kill does to it."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+
+from flora.errors import DataError, FloraError, InputError
+from flora.models import Scores, family_of
+from flora.models.svm import SupportVectors
+from flora.plan import SearchPlan
+from flora.search import confirm, fold_count, folds_of, search_locally
+from flora.space import Config
+from flora.table import Rows, describe, encode
+from flora.trials import PartyTrials
+from flora.workers import workers
+from tests.conftest import SVM_SPACE, two_moons
+
+PLAN = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", trials=12, folds=3)
+SVM = family_of("svm")
+
+
+def rows(count: int = 40) -> Rows:
+    table = two_moons(count, 1)
+    return encode(table, describe(table, "kind"))
+
+
+def test_the_default_config_is_the_first_trial() -> None:
+    found = search_locally(rows(), PLAN, SVM, party="a")
+    assert found.trials[0].config == dict(SVM_SPACE.default)
+    assert found.default == found.trials[0]
+    assert len(found.trials) == 12
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "gp", "random"])
+def test_every_sampler_stays_in_the_space_and_repeats_itself(sampler: Any) -> None:
+    plan = replace(PLAN, sampler=sampler, trials=14)
+    first, second = (search_locally(rows(), plan, SVM, party="a") for _ in range(2))
+    assert first.to_json() == second.to_json()
+    assert len({tuple(trial.config.values()) for trial in first.trials}) == 14
+    assert search_locally(rows(), plan, SVM, party="b").trials[1:] != first.trials[1:]
+
+
+def test_a_loss_is_the_mean_over_folds_with_its_standard_error() -> None:
+    found = search_locally(rows(), replace(PLAN, trials=1), SVM, party="a").trials[0]
+    folds = folds_of(rows(), PLAN, "a", "search")
+    scores = [
+        SVM.score(SVM_SPACE.default, rows().take(train), rows().take(test), "balanced_accuracy", 0)[0][1]
+        for train, test in folds
+    ]
+    assert found.loss == pytest.approx(1 - np.mean(scores))
+    assert found.error == pytest.approx(np.std(scores, ddof=1) / np.sqrt(3))
+    assert (found.folds, found.rows) == (3, 40)
+
+
+def test_folds_fall_to_the_smallest_class() -> None:
+    table = two_moons(30, 3)
+    rare = table[table.kind == "upper"].head(4)
+    table = __import__("pandas").concat([table[table.kind == "lower"], rare])
+    few = encode(table, describe(table, "kind"))
+    assert fold_count(few, 10) == 4
+    assert all(len(np.unique(few.y[test])) == 2 for _, test in folds_of(few, replace(PLAN, folds=10), "a", "search"))
+
+
+def test_one_row_of_a_class_cannot_be_cross_validated() -> None:
+    one = Rows(rows().X[:3], np.array([0, 0, 1]), rows().schema)
+    with pytest.raises(DataError, match="at least 2 rows of each class, got 1"):
+        fold_count(one, 10)
+
+
+def test_the_same_trials_with_one_and_two_jobs() -> None:
+    alone = search_locally(rows(), PLAN, SVM, party="a")
+    with workers(2) as spread:
+        shared = search_locally(rows(), PLAN, SVM, party="a", spread=spread)
+    assert alone.to_json() == shared.to_json()
+
+
+@dataclass(frozen=True)
+class Fragile(SupportVectors):
+    """An SVM that cannot bear a large C."""
+
+    limit: float = 1.5
+
+    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:
+        if float(config["C"]) > self.limit:
+            raise MemoryError("patient 4711 does not fit")
+        return super().score(config, train, test, scoring, seed)
+
+
+def test_a_failed_trial_is_recorded_and_its_text_stays_here(tmp_path: Path) -> None:
+    found = search_locally(rows(), PLAN, Fragile(), party="a", storage=tmp_path / "study.db")
+    assert found.failed
+    assert len(found.failed) + len(found.trials) == 12
+    assert {failure.reason for failure in found.failed} == {"MemoryError"}
+    assert "4711" not in found.to_json()
+    again = search_locally(rows(), PLAN, Fragile(), party="a", storage=tmp_path / "study.db")
+    assert again.to_json() == found.to_json()
+
+
+def test_all_trials_failing_is_an_error_that_says_why() -> None:
+    with pytest.raises(FloraError, match="every trial failed, the first with MemoryError: patient"):
+        search_locally(rows(), PLAN, Fragile(limit=0.0), party="a")
+
+
+def test_send_keeps_the_best_pairs() -> None:
+    whole = search_locally(rows(), PLAN, SVM, party="a")
+    best = search_locally(rows(), replace(PLAN, send=4), SVM, party="a")
+    assert sorted(t.loss for t in best.trials) == sorted(t.loss for t in whole.trials)[:4]
+
+
+def test_a_longer_search_goes_on_from_a_shorter_one(tmp_path: Path) -> None:
+    storage = tmp_path / "study.db"
+    short = search_locally(rows(), replace(PLAN, trials=5), SVM, party="a", storage=storage)
+    longer = search_locally(rows(), PLAN, SVM, party="a", storage=storage)
+    assert longer.trials[:5] == short.trials
+    assert longer.to_json() == search_locally(rows(), PLAN, SVM, party="a").to_json()
+    assert search_locally(rows(), replace(PLAN, trials=5), SVM, party="a", storage=storage).to_json() == short.to_json()
+
+
+@pytest.mark.parametrize(
+    ("other", "word"),
+    [
+        ({"seed": 1}, "seed"),
+        ({"folds": 4}, "folds"),
+        ({"scoring": "accuracy"}, "scoring"),
+        ({"sampler": "gp"}, "sampler"),
+    ],
+)
+def test_another_search_in_the_same_file_is_refused(tmp_path: Path, other: Any, word: str) -> None:
+    storage = tmp_path / "study.db"
+    search_locally(rows(), replace(PLAN, trials=1), SVM, party="a", storage=storage)
+    with pytest.raises(InputError, match=f"holds another search: its {word} is"):
+        search_locally(rows(), replace(PLAN, trials=1, **other), SVM, party="a", storage=storage)
+    with pytest.raises(InputError, match="holds another search: its rows is"):
+        search_locally(rows(41), replace(PLAN, trials=1), SVM, party="a", storage=storage)
+
+
+def test_the_study_opens_in_optuna(tmp_path: Path) -> None:
+    search_locally(rows(), PLAN, SVM, party="a", storage=tmp_path / "study.db")
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
+    study = optuna.load_study(study_name="a", storage=storage)
+    assert len(study.trials) == 12
+    imported = PartyTrials.from_optuna(study, scoring="balanced_accuracy", rows=40)
+    assert [t.loss for t in imported.trials] == [t.value for t in study.trials]
+    storage.engine.dispose()
+
+
+def test_confirm_measures_on_folds_that_the_search_has_not_seen() -> None:
+    better = {"C": 10.0, "gamma": 5.0, "tol": 1e-3}
+    default, other = confirm(rows(120), PLAN, SVM, [better], party="a")
+    assert (default.gain, default.gain_error) == (0.0, 0.0)
+    assert dict(other.config) == better
+    assert other.gain == pytest.approx(default.trial.loss - other.trial.loss)
+    assert other.gain > 0
+    assert other.gain_error > 0
+    searched = search_locally(rows(120), replace(PLAN, trials=1), SVM, party="a").trials[0]
+    assert searched.loss != default.trial.loss
+
+
+def test_confirm_names_the_config_that_fails() -> None:
+    with pytest.raises(FloraError, match=r"party 'a': .*'C': 9.* failed with MemoryError"):
+        confirm(rows(), PLAN, Fragile(), [{"C": 9.0, "gamma": 0.1, "tol": 1e-3}], party="a")
+
+
+@pytest.mark.slow
+def test_five_kills_change_nothing(tmp_path: Path) -> None:
+    """A search killed at random moments and started again ends with the trials of one that was not."""
+    data = tmp_path / "site.csv"
+    two_moons(80, 7).to_csv(data, index=False)
+
+    def command(out: Path) -> list[str]:
+        flora = "import sys; from flora.cli import main; sys.exit(main())"
+        options = ["--target", "kind", "--model", "svm", "--trials", "40", "--cv", "4", "--seed", "3"]
+        return [sys.executable, "-c", flora, "search", str(data), *options, "--out", str(out)]
+
+    undisturbed, killed = tmp_path / "undisturbed.json", tmp_path / "killed.json"
+    began = time.monotonic()
+    subprocess.run(command(undisturbed), check=True, capture_output=True)
+    whole = time.monotonic() - began
+    moments = random.Random(5)
+    for _ in range(5):
+        process = subprocess.Popen(
+            command(killed), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        try:
+            process.wait(timeout=moments.uniform(0.3, 0.9) * whole)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    subprocess.run(command(killed), check=True, capture_output=True)
+    assert killed.read_bytes() == undisturbed.read_bytes()
+
+
+def test_two_searches_on_one_file_at_once_are_refused(tmp_path: Path) -> None:
+    storage = tmp_path / "study.db"
+
+    def look(party: str, done: int, total: int) -> None:
+        with pytest.raises(InputError, match="in use by another search"):
+            search_locally(rows(), PLAN, SVM, party="a", storage=storage)
+
+    search_locally(rows(), replace(PLAN, trials=1), SVM, party="a", storage=storage, progress=look)

@@ -1,0 +1,149 @@
+"""The whole algorithm: on a fake engine, and on parties of this process."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flora.engines.inprocess import in_process
+from flora.errors import DataError, FloraError, InputError, TrialsError
+from flora.federation import Ask, Confirmation, Reply, Step, drive
+from flora.model_file import unpack
+from flora.party import Party
+from flora.schema import Column, Schema
+from flora.single_shot import Outcome, Request, single_shot
+from flora.trials import PartyTrials, Trial
+from flora.workers import workers
+from tests.conftest import SVM_SPACE, two_moons
+
+REQUEST = Request(family="svm", trials=8, folds=3, seed=2)
+
+
+def three_parties() -> list[Party]:
+    sizes = {"north": 60, "south": 45, "west": 80}
+    return [Party(name, two_moons(rows, rows), "kind") for name, rows in sizes.items()]
+
+
+def run(request: Request, parties: Sequence[Party]) -> Outcome:
+    return drive(single_shot(request), in_process(parties))
+
+
+def test_a_whole_run_recommends_confirms_and_trains() -> None:
+    outcome = run(REQUEST, three_parties())
+    outcome.plan.space.check(outcome.recommendation.config)
+    assert [party.party for party in outcome.trials] == ["north", "south", "west"]
+    assert outcome.rows == {"north": 60, "south": 45, "west": 80}
+    new = two_moons(200, 99)
+    predictions = unpack(outcome.model).predict_table(new.drop(columns="kind"))
+    assert np.mean(predictions["prediction"] == new["kind"]) > 0.85
+
+
+def test_the_order_of_parties_and_the_number_of_jobs_change_nothing() -> None:
+    first = run(REQUEST, three_parties())
+    with workers(2) as spread:
+        parties = [replace(party, spread=spread) for party in reversed(three_parties())]
+        second = drive(single_shot(REQUEST), in_process(parties, jobs=2))
+    assert [t.to_json() for t in first.trials] == [t.to_json() for t in second.trials]
+    assert first.recommendation == second.recommendation
+    assert first.verdict == second.verdict
+    assert first.model == second.model
+
+
+def test_the_verdict_decides_what_is_trained() -> None:
+    outcome = run(REQUEST, three_parties())
+    chosen = outcome.recommendation.config if outcome.verdict.decision == "use" else outcome.plan.space.default
+    assert dict(outcome.trained) == dict(chosen) == dict(unpack(outcome.model).config)
+
+
+def test_a_given_schema_leaves_with_nobody() -> None:
+    schema = Schema("kind", "classification", (Column("x", "numeric"), Column("y", "numeric")), ("lower", "upper"))
+    seen: list[Reply] = []
+
+    def watched(step: Step) -> list[Reply]:
+        replies = list(in_process(three_parties())(step))
+        seen.extend(replies)
+        return replies
+
+    drive(single_shot(replace(REQUEST, schema=schema)), watched)
+    assert all(reply.schema is None for reply in seen)
+
+
+def fake(*, gain: float = 0.1, trials: PartyTrials | None = None, models: tuple[bytes, bytes] = (b"m", b"m")) -> Ask:
+    """An engine of two parties that answer at once."""
+    schema = Schema("y", "classification", (Column("x", "numeric"),), (0, 1))
+
+    def ask(step: Step) -> list[Reply]:
+        replies = []
+        for name, model in zip("ab", models, strict=True):
+            if step.name == "describe":
+                replies.append(Reply(name, 50, schema=schema))
+            elif step.name == "search":
+                found = tuple(
+                    Trial({"C": c, "gamma": 0.1, "tol": 1e-3}, abs(c - 10) / 1000) for c in (1.0, 8.0, 12.0, 300.0)
+                )
+                own = PartyTrials(name, 50, SVM_SPACE, "balanced_accuracy", found)
+                replies.append(Reply(name, 50, trials=trials or own))
+            elif step.name == "confirm":
+                configs = [dict(SVM_SPACE.default), *step.payload["configs"]]
+                pairs = tuple(Confirmation(Trial(c, 0.3, 0.01, 5, 50), k * gain, 0.01) for k, c in enumerate(configs))
+                replies.append(Reply(name, 50, confirmations=pairs))
+            else:
+                replies.append(Reply(name, 50, model=model))
+        return replies
+
+    return ask
+
+
+def test_a_fake_engine_is_one_function() -> None:
+    outcome = drive(single_shot(REQUEST), fake())
+    assert outcome.verdict.decision == "use"
+    assert outcome.trained == dict(outcome.recommendation.config)
+    assert drive(single_shot(REQUEST), fake(gain=0.005)).trained == dict(SVM_SPACE.default)
+
+
+def test_replies_are_checked_before_they_are_merged() -> None:
+    with pytest.raises(FloraError, match="different models"):
+        drive(single_shot(REQUEST), fake(models=(b"m", b"n")))
+    foreign = PartyTrials("a", 50, SVM_SPACE, "accuracy", (Trial(dict(SVM_SPACE.default), 0.1),))
+    with pytest.raises(TrialsError, match="party 'a' sent trials of another space or scoring"):
+        drive(single_shot(REQUEST), fake(trials=foreign))
+    with pytest.raises(TrialsError, match="party 'a' sent no trials of its own"):
+        drive(single_shot(REQUEST), fake(trials=replace(foreign, party="c")))
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (
+            replace(REQUEST, family="forest"),
+            "the model must be hgb, svm, mlp or package.module:Estimator, got 'forest'",
+        ),
+        (replace(REQUEST, scoring="accurate"), "scoring must be one of scikit-learn's scorers"),
+        (replace(REQUEST, trials=0), "trials must be a whole number of at least 1, got 0"),
+        (replace(REQUEST, folds=1), "cv must be a whole number of at least 2, got 1"),
+        (replace(REQUEST, task="regression"), "must be numeric, got"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(request_: Request, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run(request_, three_parties())
+
+
+def test_an_svm_does_no_regression() -> None:
+    parties = [replace(party, table=party.table.assign(kind=party.table.x * 2)) for party in three_parties()]
+    with pytest.raises(InputError, match="the model svm does classification, not regression"):
+        run(REQUEST, parties)
+
+
+def test_two_parties_of_one_name_are_refused() -> None:
+    with pytest.raises(DataError, match="party names must differ, 'north' comes twice"):
+        in_process([three_parties()[0], three_parties()[0]])
+
+
+def test_trials_of_a_party_do_not_depend_on_the_others(tmp_path: Path) -> None:
+    together = run(REQUEST, three_parties()).trials[0]
+    strange = replace(three_parties()[1], table=two_moons(50, 5).assign(kind=lambda t: t.kind.replace("upper", "odd")))
+    apart = run(REQUEST, [three_parties()[0], strange]).trials[0]
+    assert together.to_json() == apart.to_json()

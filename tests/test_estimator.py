@@ -25,6 +25,7 @@ from flora.models.estimator import AnyEstimator, SoftVote
 from flora.randomness import derived_seed, stream
 from flora.schema import Column, Schema, Task
 from flora.table import Rows
+from flora.workers import one_thread
 
 LOGISTIC = "sklearn.linear_model:LogisticRegression"
 FOREST = "sklearn.ensemble:RandomForestClassifier"
@@ -68,9 +69,14 @@ def together(name: str, parties: Sequence[Rows], config: Mapping[str, Any], seed
     family = AnyEstimator.named(name)
 
     def share(rows: Rows) -> Any:
-        return lambda collective: family.train(config, rows, collective, seed)
+        def run(collective: Collective) -> SoftVote:
+            with one_thread():  # as a party does: OpenMP's sums hang on the number of threads
+                return family.train(config, rows, collective, seed)
 
-    return in_step([share(rows) for rows in parties])
+        return run
+
+    with one_thread():
+        return in_step([share(rows) for rows in parties])
 
 
 def alone(name: str, rows: Rows, **config: Any) -> SoftVote:

@@ -339,10 +339,9 @@ class TestHyperParameters:
         }  # fmt: skip
 
     def test_defaults_are_lightgbms(self) -> None:
-        assert HGB.defaults(["num_leaves", "max_depth", "unheard_of"], "regression") == {
-            "num_leaves": 31,
-            "max_depth": -1,
-        }
+        assert HGB.defaults(["num_leaves", "max_depth"], "regression") == {"num_leaves": 31, "max_depth": -1}
+        with pytest.raises(SpaceError, match="unheard_of: the family hgb has no such HP"):
+            HGB.defaults(["num_leaves", "unheard_of"], "regression")
 
     @pytest.mark.parametrize(("name", "value"), [
         ("num_leaves", 4), ("max_depth", 2), ("feature_fraction", 0.3), ("max_bins", 8), ("extra_trees", True),

@@ -156,10 +156,12 @@ def test_what_leaves_has_no_axis_of_rows(load: Any, task: Task) -> None:
     recorders: list[Recorder] = []
 
     def party(share: NDArray[np.intp], collective: Collective) -> PerceptronModel:
-        recorders.append(Recorder(collective))
-        return Perceptron().train({**FAST, "max_iter": 3}, rows.take(share), recorders[-1], 7)
+        recorder = Recorder(collective)
+        recorders.append(recorder)
+        return Perceptron().train({**FAST, "max_iter": 3}, rows.take(share), recorder, 7)
 
     in_step([lambda c, s=share: party(s, c) for share in np.split(np.arange(134), 2)])  # type: ignore[misc]
+    assert len(recorders) == 2
     for recorder in recorders:
         recorder.check(67)
         assert not any(size in values.shape for values, _ in recorder.sent for size in (60, 7))  # kept and held rows

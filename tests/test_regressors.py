@@ -137,6 +137,6 @@ def test_process_refuses_weights() -> None:
 
 
 def test_import_is_cheap() -> None:
-    code = "import sys, flora.surface, flora.recommend; print({'sklearn', 'scipy', 'optuna'} & set(sys.modules))"
+    code = "import sys, flora.surface, flora.recommendation; print({'sklearn', 'scipy', 'optuna'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "set()"

@@ -110,11 +110,13 @@ def test_what_leaves_has_no_axis_of_rows() -> None:
     recorders: list[Recorder] = []
 
     def party(share: NDArray[np.intp], collective: Collective) -> SupportVectorModel:
-        recorders.append(Recorder(collective))
-        return SVM.train(CONFIG, rows.take(share), recorders[-1], 7)
+        recorder = Recorder(collective)
+        recorders.append(recorder)
+        return SVM.train(CONFIG, rows.take(share), recorder, 7)
 
     shares = [np.arange(53), np.arange(53, 106)]
     in_step([lambda c, s=share: party(s, c) for share in shares])  # type: ignore[misc]
+    assert len(recorders) == 2
     for recorder in recorders:
         recorder.check(53)
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from flora.models import Model, Scores
 from flora.plan import SearchPlan
 from flora.schema import Schema, Task
 from flora.search import confirm, search_locally
-from flora.single_shot import aggregate
+from flora.single_shot import aggregate, space_for
 from flora.space import Config, SearchSpace
 from flora.surface import SurfaceChoice
 from flora.table import Rows
@@ -207,9 +207,8 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _plan(self, family: GivenEstimator, task: Task, seed: int) -> SearchPlan:
-        space = self.space if isinstance(self.space, SearchSpace) else SearchSpace.from_json(self.space)
-        if not space.default:
-            space = replace(space, default=family.defaults(space.names, task))
+        document = self.space.to_json() if isinstance(self.space, SearchSpace) else self.space
+        space = space_for(family, task, document)
         name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
         return SearchPlan(family.name, task, space, name, self.n_trials, self.cv, self.sampler, None, seed)  # type: ignore[arg-type]
 
@@ -294,10 +293,10 @@ def _samples(party: str, X: Any, y: Any, task: Task) -> Samples:
         return Samples(X, values, Schema("y", task, ()))
     classes, counts = np.unique(values, return_counts=True)
     if len(classes) < 2:
-        raise DataError(f"party {party!r}: need at least 2 classes, every row has {classes[0]!r}")
+        raise DataError(f"party {party!r}: need at least 2 classes, every row has {classes[0].item()!r}")
     if counts.min() < 2:
-        raise DataError(f"party {party!r}: a class needs at least 2 rows, {classes[counts.argmin()]!r} has 1")
-    return Samples(X, values, Schema("y", task, (), tuple(classes.tolist())))
+        raise DataError(f"party {party!r}: a class needs at least 2 rows, {classes[counts.argmin()].item()!r} has 1")
+    return Samples(X, values, Schema("y", task, (), tuple(range(len(classes)))))
 
 
 def _sizes(rows: Mapping[str, Samples]) -> dict[str, int]:

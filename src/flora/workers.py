@@ -40,13 +40,19 @@ def workers(jobs: int) -> Iterator[Map]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold BLAS and OpenMP to one thread: sums are then the same whatever the number of jobs."""
+    """Hold BLAS and OpenMP to one thread: sums are then the same whatever the number of jobs.
+
+    OpenMP's limit belongs to a thread, and BLAS's to the process, where threadpoolctl obeys the thread that asked
+    first: so who starts threads holds this around them, and each of them holds it too.
+    """
     with _thread_pools().limit(limits=1):
         yield
 
 
 @cache
 def _thread_pools() -> Any:
+    import scipy.linalg  # noqa: F401  (a library must be loaded to be found)
+    import sklearn.utils  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

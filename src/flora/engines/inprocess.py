@@ -13,6 +13,7 @@ from flora.collective import Collective, Floats, Reduction, reduce_in_order
 from flora.errors import CollectiveError
 from flora.federation import Ask, Reply, Step
 from flora.party import Party, check_names
+from flora.workers import one_thread
 
 R = TypeVar("R")
 
@@ -23,12 +24,13 @@ def in_process(parties: Sequence[Party], *, jobs: int = 1) -> Ask:
     ordered = sorted(parties, key=lambda party: party.name)
 
     def ask(step: Step) -> list[Reply]:
-        if step.name == "train":
-            return in_step([partial(party.answer, step) for party in ordered])
-        if jobs == 1:
-            return [party.answer(step) for party in ordered]
-        with ThreadPoolExecutor(len(ordered)) as pool:  # the parties' folds share the workers
-            return list(pool.map(lambda party: party.answer(step), ordered))
+        with one_thread():
+            if step.name == "train":
+                return in_step([partial(party.answer, step) for party in ordered])
+            if jobs == 1:
+                return [party.answer(step) for party in ordered]
+            with ThreadPoolExecutor(len(ordered)) as pool:  # the parties' folds share the workers
+                return list(pool.map(lambda party: party.answer(step), ordered))
 
     return ask
 

@@ -1,0 +1,179 @@
+"""FloraSearchCV as scikit-learn's users expect it."""
+
+from typing import Any
+
+import numpy as np
+import optuna
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import balanced_accuracy_score, make_scorer
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from flora import FloraSearchCV
+from flora.errors import DataError, InputError
+
+C = {"C": {"type": "real", "space": "log", "range": [0.01, 100]}}
+ALPHA = {"alpha": {"type": "real", "space": "log", "range": [0.01, 100]}}
+QUICK: dict[str, Any] = {"n_trials": 3, "cv": 3, "regressor": "gp", "random_state": 0}
+
+
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [
+        FloraSearchCV(LogisticRegression(), C, n_trials=2, cv=2, regressor="gp", random_state=0),
+        FloraSearchCV(Ridge(), ALPHA, n_trials=2, cv=2, regressor="gp", random_state=0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of the estimators, on the checks' data
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    """No check is expected to fail: the list of exceptions is empty."""
+    check(estimator)
+
+
+def cancer() -> tuple[Any, Any, Any]:
+    X, y = load_breast_cancer(return_X_y=True)
+    return X, y, np.resize(["north", "south", "west"], len(y))
+
+
+def test_groups_are_parties() -> None:
+    X, y, party = cancer()
+    search = FloraSearchCV(
+        SVC(), {**C, "gamma": {"type": "real", "space": "log", "range": [1e-6, 1], "default": 1e-3}}, **QUICK
+    )
+    search.fit(X, y, groups=party)
+    assert [trials.party for trials in search.trials_] == ["north", "south", "west"]
+    assert list(search.cv_results_["party"]) == ["north"] * 3 + ["south"] * 3 + ["west"] * 3
+    assert search.cv_results_["params"][0] == {"C": 1.0, "gamma": 1e-3}
+    assert search.cv_results_["rank_test_score"].min() == 1
+    assert search.best_params_ in ([dict(search.recommendation_.config), {"C": 1.0, "gamma": 1e-3}])
+    assert search.best_estimator_.get_params()["C"] == search.best_params_["C"]
+    assert search.best_estimator_.n_features_in_ == 30
+    assert 0 < search.best_score_ <= 1
+    assert search.surface_(np.zeros((1, 2))).shape == (1,)
+    assert (search.verdict_ == "use") == (search.gain_.low > 0)
+
+
+def test_parties_by_name_give_what_groups_give() -> None:
+    X, y, party = cancer()
+    by_group = FloraSearchCV(LogisticRegression(max_iter=5000), C, **QUICK).fit(X[:, :4], y, groups=party)
+    tables = {name: (X[party == name, :4], y[party == name]) for name in ("west", "north", "south")}
+    by_name = FloraSearchCV(LogisticRegression(max_iter=5000), C, **QUICK).fit_parties(tables)
+    assert [t.to_json() for t in by_group.trials_] == [t.to_json() for t in by_name.trials_]
+    assert by_group.best_params_ == by_name.best_params_
+
+
+def test_one_and_two_jobs_agree() -> None:
+    X, y, party = cancer()
+    fits = [
+        FloraSearchCV(
+            RandomForestClassifier(5),
+            {"max_depth": {"type": "int", "space": "linear", "range": [1, 9], "default": 3}},
+            **QUICK,
+            n_jobs=jobs,
+        )
+        for jobs in (1, 2)
+    ]
+    one, two = (search.fit(X, y, groups=party) for search in fits)
+    assert one.recommendation_ == two.recommendation_
+    assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
+
+
+def test_in_a_pipeline_with_pandas_and_text() -> None:
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X["colour"] = np.resize(["red", "green", "blue"], len(X))
+    labels = np.array(["setosa", "versicolor", "virginica"])[y]
+    columns = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["colour"]), remainder=StandardScaler())
+    inner = make_pipeline(columns, LogisticRegression(max_iter=1000))
+    space = {"logisticregression__C": C["C"]}
+    search = FloraSearchCV(inner, space, **QUICK).fit(X, labels, groups=X["colour"])
+    assert set(search.predict(X)) == set(labels)
+    assert list(search.feature_names_in_) == list(X.columns)
+    assert [t.party for t in search.trials_] == ["blue", "green", "red"]
+    outer = make_pipeline(StandardScaler(), FloraSearchCV(LogisticRegression(), C, **QUICK)).fit(X.iloc[:, :4], labels)
+    assert outer.score(X.iloc[:, :4], labels) > 0.9
+
+
+def test_clone_and_cross_val_score() -> None:
+    X, y = load_iris(return_X_y=True)
+    search = FloraSearchCV(LogisticRegression(max_iter=1000), C, **QUICK)
+    copy = clone(search.fit(X, y))
+    assert not hasattr(copy, "best_params_")
+    assert copy.get_params()["n_trials"] == 3
+    assert cross_val_score(copy, X, y, cv=3).min() > 0.9
+
+
+def test_regression_with_the_estimators_own_score() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    search = FloraSearchCV(Ridge(), ALPHA, **QUICK).fit(X, y, groups=np.resize([1, 2], len(y)))
+    assert search.score(X, y) == search.best_estimator_.score(X, y)
+    assert search.best_score_ == pytest.approx(0.45, abs=0.15)
+
+
+def test_scorers_by_name_and_as_objects_agree() -> None:
+    X, y, party = cancer()
+    named = FloraSearchCV(LogisticRegression(max_iter=5000), C, scoring="balanced_accuracy", **QUICK)
+    given = FloraSearchCV(LogisticRegression(max_iter=5000), C, scoring=make_scorer(balanced_accuracy_score), **QUICK)
+    assert named.fit(X[:, :3], y, groups=party).best_params_ == given.fit(X[:, :3], y, groups=party).best_params_
+    assert named.score(X[:, :3], y) == balanced_accuracy_score(y, named.predict(X[:, :3]))
+
+
+def test_a_neg_scoring_keeps_its_sign() -> None:
+    X, y = load_diabetes(return_X_y=True)
+    search = FloraSearchCV(Ridge(), ALPHA, scoring="neg_mean_squared_error", **QUICK).fit(X, y)
+    assert search.best_score_ < 0
+    assert all(trial.loss > 0 for trial in search.trials_[0].trials)
+
+
+def test_every_format_of_space() -> None:
+    X, y = load_iris(return_X_y=True)
+    distributions = {"C": optuna.distributions.FloatDistribution(0.01, 100, log=True)}
+    fits = [FloraSearchCV(LogisticRegression(max_iter=1000), space, **QUICK).fit(X, y) for space in (C, distributions)]
+    assert fits[0].best_params_ == fits[1].best_params_
+
+
+def test_the_designs_example() -> None:
+    X, y, party = cancer()
+    space = {
+        "max_iter": {"type": "int", "space": "linear", "range": (10, 60)},
+        "learning_rate": {"type": "real", "space": "log", "range": (1e-3, 1.0)},
+    }
+    search = FloraSearchCV(
+        HistGradientBoostingClassifier(max_iter=20),
+        space,
+        surface="aplm",
+        n_trials=2,
+        cv=2,
+        scoring="balanced_accuracy",
+        random_state=0,
+    )
+    assert search.fit(X, y, groups=party).predict(X[:5]).shape == (5,)
+
+
+def test_bad_input_is_a_value_error_that_says_what() -> None:
+    X, y, _ = cancer()
+    with pytest.raises(InputError, match="no parameter of Ridge"):
+        FloraSearchCV(Ridge(), {"Q": C["C"]}, **QUICK).fit(X, y)
+    forest = FloraSearchCV(RandomForestClassifier(2), {"max_depth": {"type": "int", "range": [1, 9]}}, **QUICK)
+    with pytest.raises(InputError, match=r"max_depth.*default"):
+        forest.fit(X, y)
+    with pytest.raises(InputError, match="trials must be a whole number"):
+        FloraSearchCV(Ridge(), ALPHA, n_trials=0).fit(X, y)
+    with pytest.raises(DataError, match="party 'a': need at least 2 classes, every row has 1"):
+        FloraSearchCV(LogisticRegression(max_iter=9999), C, **QUICK).fit(X, y, groups=np.where(y == 0, "b", "a"))
+    with pytest.raises(DataError, match="at least one party"):
+        FloraSearchCV(Ridge(), ALPHA).fit_parties({})
+
+
+def test_a_frame_of_results() -> None:
+    X, y = load_iris(return_X_y=True)
+    search = FloraSearchCV(LogisticRegression(max_iter=1000), C, **QUICK).fit(X, y)
+    frame = pd.DataFrame(search.cv_results_)
+    assert {"party", "params", "param_C", "mean_test_score", "rank_test_score"} <= set(frame)

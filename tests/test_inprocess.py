@@ -10,8 +10,10 @@ import pytest
 from flora.collective import Collective
 from flora.engines.inprocess import in_process, in_step
 from flora.errors import CollectiveError, DataError
-from flora.federation import Step
+from flora.federation import Step, drive
 from flora.party import Party
+from flora.single_shot import Request, single_shot
+from tests.conftest import two_moons
 
 SIZES = [1, 2, 7]
 
@@ -125,3 +127,22 @@ def test_every_party_is_asked_in_the_order_of_names(jobs: int) -> None:
 def test_two_parties_of_one_name_are_refused() -> None:
     with pytest.raises(DataError, match="'a' comes twice"):
         in_process([Party("a", TABLE, "y"), Party("a", TABLE, "y")])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_first_error_in_a_search_ends_the_others(jobs: int) -> None:
+    """The party that fails at once is the one that is named; the others stop after the trial they are at."""
+    seen: list[int] = []
+
+    def watch(_party: str, done: int, _total: int) -> None:
+        seen.append(done)
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a fault at one party")
+
+    request = Request(family="svm", trials=1000, folds=2)
+    good = Party("good", two_moons(60, 1), "kind", progress=watch)
+    bad = Party("bad", two_moons(60, 2), "kind", progress=fail)
+    with pytest.raises(ZeroDivisionError):
+        drive(single_shot(request), in_process([good, bad], jobs=jobs))
+    assert len(seen) < 1000

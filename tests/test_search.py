@@ -111,6 +111,24 @@ def test_all_trials_failing_is_an_error_that_says_why() -> None:
         search_locally(rows(), PLAN, Fragile(limit=0.0), party="a")
 
 
+@dataclass(frozen=True)
+class Deadly(SupportVectors):
+    """An SVM that takes its worker process with it."""
+
+    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:
+        if float(config["C"]) > 1.5:
+            os._exit(1)
+        return super().score(config, train, test, scoring, seed)
+
+
+def test_a_dead_worker_is_no_failed_trial(tmp_path: Path) -> None:
+    storage = tmp_path / "study.db"
+    with workers(2) as spread, pytest.raises(FloraError, match="a worker process ended"):
+        search_locally(rows(), PLAN, Deadly(), party="a", storage=storage, spread=spread)
+    healed = search_locally(rows(), PLAN, SVM, party="a", storage=storage)
+    assert healed.to_json() == search_locally(rows(), PLAN, SVM, party="a").to_json()
+
+
 def test_send_keeps_the_best_pairs() -> None:
     whole = search_locally(rows(), PLAN, SVM, party="a")
     best = search_locally(rows(), replace(PLAN, send=4), SVM, party="a")

@@ -91,7 +91,7 @@ def _add_aggregate(commands: Any) -> None:
     aggregate.add_argument("trials", nargs="+", metavar="TRIALS", help="files of flora search, or CSV with --space")
     aggregate.add_argument("--space", type=Path, metavar="FILE", help="the search space of the CSV files, as JSON")
     aggregate.add_argument(
-        "--scoring", default="balanced_accuracy", help="what the score column of the CSV files is (%(default)s)"
+        "--scoring", default="score", help="what the score column of the CSV files is, as balanced_accuracy"
     )
     aggregate.add_argument("--seed", type=int, default=0, help="(%(default)s)")
     _add_surface_options(aggregate)

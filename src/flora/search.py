@@ -124,10 +124,16 @@ class FoldTask:
     seed: int
 
 
-def score_fold(task: FoldTask) -> Scores:
-    """Fit and score one fold, in whatever process this is."""
-    with one_thread():
-        return task.family.score(task.config, task.train, task.test, task.scoring, task.seed)
+def score_fold(task: FoldTask) -> Scores | str:
+    """Fit and score one fold, in whatever process this is; a fit that fails says why.
+
+    It says so in its answer: what is raised to the search is then a worker's end, never a config's fault.
+    """
+    try:
+        with one_thread():
+            return task.family.score(task.config, task.train, task.test, task.scoring, task.seed)
+    except Exception as error:  # whatever a user's estimator may raise
+        return f"{type(error).__name__}: {error}"
 
 
 def _try(
@@ -145,12 +151,14 @@ def _try(
         FoldTask(family, config, rows.take(train), rows.take(test), plan.scoring, derived_seed(plan.seed, *name, k))
         for k, (train, test) in enumerate(folds)
     ]
-    try:
-        scores = spread(score_fold, tasks)
-        losses = {k: [loss_of(plan.scoring, fold[k][1]) for fold in scores] for k in range(len(scores[0]))}
-        if not np.isfinite(losses[0]).all():
-            raise ArithmeticError(f"{plan.scoring} is not finite on every fold")
-    except Exception as error:  # whatever a user's estimator may raise
-        return Outcome(config, (), seconds=time.perf_counter() - began, failure=f"{type(error).__name__}: {error}")
-    path = tuple((scores[0][k][0], tuple(losses[k])) for k in range(1, len(losses)))
-    return Outcome(config, tuple(losses[0]), path, time.perf_counter() - began)
+    answers = spread(score_fold, tasks)
+    seconds = time.perf_counter() - began
+    scores = [answer for answer in answers if not isinstance(answer, str)]
+    for failure in (answer for answer in answers if isinstance(answer, str)):
+        return Outcome(config, (), seconds=seconds, failure=failure)
+    path = [
+        (scores[0][k][0], tuple(loss_of(plan.scoring, fold[k][1]) for fold in scores)) for k in range(len(scores[0]))
+    ]
+    if not np.isfinite([losses for _, losses in path]).all():
+        return Outcome(config, (), seconds=seconds, failure=f"ArithmeticError: {plan.scoring} is not always finite")
+    return Outcome(config, path[0][1], tuple(path[1:]), seconds)

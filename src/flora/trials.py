@@ -162,7 +162,13 @@ class PartyTrials:
 
     @classmethod
     def from_csv(
-        cls, path: str | Path, space: SearchSpace, *, scoring: str, party: str | None = None, rows: int | None = None
+        cls,
+        path: str | Path,
+        space: SearchSpace,
+        *,
+        scoring: str = "score",
+        party: str | None = None,
+        rows: int | None = None,
     ) -> Self:
         """Read HP columns and a ``loss`` or ``score`` column; an ``error`` column is taken where there is one."""
         path = Path(path)
@@ -178,7 +184,7 @@ class PartyTrials:
         cls,
         study: "optuna.Study",
         *,
-        scoring: str,
+        scoring: str = "score",
         party: str | None = None,
         rows: int | None = None,
         space: SearchSpace | None = None,

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
+from flora.errors import FloraError
+
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -29,11 +31,17 @@ def workers(jobs: int) -> Iterator[Map]:
         yield one_by_one
         return
     from loky import get_reusable_executor
+    from loky.process_executor import BrokenProcessPool
 
     executor = get_reusable_executor(max_workers=jobs, timeout=60)
 
     def over_processes(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
-        return list(executor.map(function, items))
+        try:
+            return list(executor.map(function, items))
+        except BrokenProcessPool as error:
+            raise FloraError(
+                "a worker process ended (out of memory?); what is done is kept, and fewer --jobs need less memory"
+            ) from error
 
     yield over_processes
 

@@ -1,10 +1,10 @@
 """All parties in one process: a party is a thread, and the collective is a meeting of all threads."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
 from functools import partial
-from threading import Condition
+from threading import Condition, Event
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,10 +29,38 @@ def in_process(parties: Sequence[Party], *, jobs: int = 1) -> Ask:
                 return in_step([partial(party.answer, step) for party in ordered])
             if jobs == 1:
                 return [party.answer(step) for party in ordered]
-            with ThreadPoolExecutor(len(ordered)) as pool:  # the parties' folds share the workers
-                return list(pool.map(lambda party: party.answer(step), ordered))
+            return _at_the_same_time(ordered, step)
 
     return ask
+
+
+def _at_the_same_time(parties: Sequence[Party], step: Step) -> list[Reply]:
+    """Ask each party in a thread of its own, where their folds share the workers. The first error ends all."""
+    over = Event()
+
+    def answer(party: Party) -> Reply:
+        def report(name: str, done: int, total: int) -> None:
+            party.progress(name, done, total)
+            if over.is_set():
+                raise _LeftAloneError("another party left the search")
+
+        return replace(party, progress=report).answer(step)
+
+    return _together([partial(answer, party) for party in parties], over.set)
+
+
+def _together(shares: Sequence[Callable[[], R]], leave: Callable[[], None]) -> list[R]:
+    """Run shares in threads; ``leave`` ends the others' waiting when one has failed, or the user has had enough."""
+    with ThreadPoolExecutor(len(shares)) as pool:
+        futures = [pool.submit(share) for share in shares]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            leave()
+    errors = [error for future in futures if (error := future.exception())]
+    if errors:
+        raise min(errors, key=_remoteness)
+    return [future.result() for future in futures]
 
 
 class _LeftAloneError(CollectiveError):
@@ -99,12 +127,7 @@ def in_step(parties: Sequence[Callable[[Collective], R]]) -> list[R]:
         finally:
             hub.leave()
 
-    with ThreadPoolExecutor(len(parties)) as pool:
-        futures = [pool.submit(run, rank) for rank in range(len(parties))]
-    errors = [error for future in futures if (error := future.exception())]
-    if errors:
-        raise min(errors, key=_remoteness)
-    return [future.result() for future in futures]
+    return _together([partial(run, rank) for rank in range(len(parties))], hub.leave)
 
 
 def _remoteness(error: BaseException) -> int:

@@ -140,6 +140,17 @@ class TestWholeRuns:
         assert code == 0
         assert 2 < json.loads(printed)["config"]["C"] < 8
 
+    def test_a_space_states_some_defaults_and_the_model_knows_the_others(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        space = tmp_path / "space.json"
+        depth, trees = {"type": "int", "range": [2, 9], "default": 4}, {"type": "int", "range": [5, 20]}
+        space.write_text(json.dumps({"max_depth": depth, "n_estimators": trees}))
+        model = ["--model", "sklearn.ensemble:RandomForestClassifier", "--space", space, "--trials", 2, "--cv", 3]
+        code, printed, _ = flora("tune", *party_files, "--target", "kind", *model, "--out", tmp_path / "run", "--json")
+        assert code == 0
+        assert json.loads(printed)["default"] == {"max_depth": 4, "n_estimators": 100}
+
     @pytest.mark.parametrize("surface", ["sgm", "sgm+u", "mplm", "aplm"])
     @pytest.mark.parametrize("regressor", ["forest", "gp"])
     def test_every_surface(

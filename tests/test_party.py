@@ -8,7 +8,7 @@ import pytest
 
 from flora.engines.inprocess import in_process
 from flora.errors import DataError
-from flora.federation import Step, drive
+from flora.federation import Reply, Step, drive
 from flora.model_file import unpack
 from flora.party import Party, check_names
 from flora.single_shot import Request, single_shot
@@ -42,6 +42,20 @@ def test_real_tables_go_through_every_family(family: str) -> None:
     found = unpack(outcome.model).predict_table(new.drop(columns="state"))
     assert set(found["prediction"]) <= {"ill", "well"}
     assert np.mean(found["prediction"] == new["state"]) > 0.7
+
+
+def test_a_model_that_would_keep_rows_is_refused_before_the_search() -> None:
+    space = {"n_neighbors": {"type": "int", "range": [1, 9]}}
+    request = Request(family="sklearn.neighbors:KNeighborsClassifier", space=space, trials=2, folds=3)
+    steps = []
+
+    def watched(step: Step) -> list[Reply]:
+        steps.append(step.name)
+        return list(in_process(parties())(step))
+
+    with pytest.raises(DataError, match=r"party 'a': .*keeps this party's 70 rows"):
+        drive(single_shot(request), watched)
+    assert steps == ["describe", "search"]
 
 
 def test_a_column_that_is_empty_at_one_party_is_no_obstacle() -> None:

@@ -3,7 +3,7 @@
 import json
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,10 @@ from flora.engines.inprocess import in_process
 from flora.errors import DataError, InputError
 from flora.federation import Ask, Reply, Step, drive
 from flora.model_file import read_model
-from flora.models import family_of
-from flora.party import Party, check_names
+from flora.party import Party
 from flora.result import RunFolder, aggregate_document, read_space, tune_document, write_whole
 from flora.schema import Schema, agree
-from flora.search import search_locally
-from flora.single_shot import Request, single_shot
+from flora.single_shot import Request, schema_of, single_shot, trials_of
 from flora.single_shot import aggregate as aggregate_trials
 from flora.split import split
 from flora.surface import SurfaceChoice
@@ -82,27 +80,29 @@ def search(options: Namespace) -> Document:
     check_party_name(name)
     storage = options.out.with_name(options.out.name + ".study.db")
     party = Party(name, read_table(options.data), options.target, options.drop, storage)
-    described = party.answer(Step("describe", {"schema": _json(request.schema), "task": request.task}))
-    rows = party.local_rows(request.task, request.schema)
-    plan = request.plan(rows.schema.task)
+    given = {"schema": _json(request.schema), "task": request.task}
+    described = party.answer(Step("describe", given))
+    plan = request.plan((request.schema or schema_of(described)).task)
     if options.out.exists():
         _check_own_output(options.out, name)
     with workers(options.jobs) as spread, progress_bars([name], messages) as progress:
-        found = search_locally(
-            rows, plan, family_of(plan.family), party=name, storage=storage, spread=spread, progress=progress
-        )
+        searching = replace(party, spread=spread, progress=progress)
+        reply = searching.answer(Step("search", {**given, "plan": plan.to_json()}))
+    found = trials_of(reply, plan)
     write_whole(options.out, found.to_json().encode())
     if not options.json:
-        for note in described.notes:
-            print_line(f"note: {note}")
-        best, default = found.best, found.default
-        print_line(
-            f"{len(found.trials)} trials, {len(found.failed)} failed, best loss {best.loss:.4f} ({found.scoring})"
-        )
-        if default is not None:
-            print_line(f"loss of the default config: {default.loss:.4f}")
-        print_line(f"Written: {options.out}, which is all that leaves; {storage} stays here")
+        _show_search(found, (*described.notes, *reply.notes), options.out, storage)
     return json.loads(found.to_json())  # type: ignore[no-any-return]
+
+
+def _show_search(found: PartyTrials, notes: Sequence[str], out: Path, storage: Path) -> None:
+    for note in notes:
+        print_line(f"note: {note}")
+    failed = f", {len(found.failed)} failed" if found.failed else ""
+    print_line(f"{len(found.trials)} trials{failed}, best loss {found.best.loss:.4f} ({found.scoring})")
+    if found.default is not None:
+        print_line(f"loss of the default config: {found.default.loss:.4f}")
+    print_line(f"Written: {out}, which is all that leaves; {storage} stays here")
 
 
 def aggregate(options: Namespace) -> Document:
@@ -256,6 +256,3 @@ def _check_jobs(jobs: int) -> None:
 
 def _json(schema: Schema | None) -> Any:
     return None if schema is None else schema.to_json()
-
-
-__all__ = ["aggregate", "check_names", "demo", "predict", "schema", "search", "tune"]

@@ -74,10 +74,12 @@ class Party:
         plan, rows = self._plan_and_rows(payload)
         count = fold_count(rows, plan.folds)
         notes = (f"{count} folds instead of {plan.folds}: its smallest class has {count} rows",)
+        family = family_of(plan.family)
+        family.rehearse(plan.space.default, rows, plan.seed)
         trials = search_locally(
             rows,
             plan,
-            family_of(plan.family),
+            family,
             party=self.name,
             storage=self.storage,
             spread=self.spread,
@@ -102,7 +104,7 @@ class Party:
 
     def _plan_and_rows(self, payload: Any) -> tuple[SearchPlan, Rows]:
         plan = SearchPlan.from_json(payload["plan"])
-        return plan, self.local_rows(plan.task, Schema.from_json(payload["schema"]))
+        return plan, self.local_rows(plan.task, Schema.from_json(payload["schema"]) if payload["schema"] else None)
 
 
 def _listed(columns: Sequence[str]) -> str:

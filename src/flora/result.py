@@ -13,7 +13,7 @@ from flora.errors import InputError
 from flora.models import family_of
 from flora.recommendation import Recommendation
 from flora.single_shot import Outcome
-from flora.space import SearchSpace
+from flora.space_formats import parameters_of
 from flora.surface import SurfaceChoice
 from flora.trials import PartyTrials
 from flora.verdict import Verdict, gamma
@@ -191,7 +191,7 @@ def read_space(path: str | Path) -> Any:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not a JSON file ({error})") from error
     try:
-        SearchSpace.from_json(document)
+        parameters_of(document)  # its defaults may be the model's own, so it is no whole space yet
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     return document

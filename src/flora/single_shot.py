@@ -68,12 +68,12 @@ class Outcome:
 def single_shot(request: Request) -> Program[Outcome]:
     """Agree on columns, search locally, learn one surface, confirm its minimum, train once."""
     described = yield Step("describe", {"schema": _json(request.schema), "task": request.task})
-    schema = request.schema or agree({reply.party: _schema(reply) for reply in described})
+    schema = request.schema or agree({reply.party: schema_of(reply) for reply in described})
     plan = request.plan(schema.task)
     common = {"plan": plan.to_json(), "schema": schema.to_json()}
 
     searched = yield Step("search", common)
-    trials = tuple(_trials(reply, plan) for reply in searched)
+    trials = tuple(trials_of(reply, plan) for reply in searched)
     surface, recommendation = aggregate(trials, request.surface, plan.seed)
 
     confirmed = yield Step("confirm", {**common, "configs": [dict(recommendation.config)]})
@@ -121,13 +121,15 @@ def _json(schema: Schema | None) -> Any:
     return None if schema is None else schema.to_json()
 
 
-def _schema(reply: Reply) -> Schema:
+def schema_of(reply: Reply) -> Schema:
+    """Return the schema that a party described."""
     if reply.schema is None:
         raise FloraError(f"party {reply.party!r} sent no schema")
     return reply.schema
 
 
-def _trials(reply: Reply, plan: SearchPlan) -> PartyTrials:
+def trials_of(reply: Reply, plan: SearchPlan) -> PartyTrials:
+    """Return a party's trials, checked to be what was asked for."""
     trials = reply.trials
     if trials is None or trials.party != reply.party:
         raise TrialsError(f"party {reply.party!r} sent no trials of its own")

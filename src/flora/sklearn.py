@@ -72,6 +72,9 @@ class GivenEstimator:
         fitted = configured(self.estimator, config, seed).fit(train.X, train.y)
         return [(config, float(self.scorer(fitted, test.X, test.y)))]
 
+    def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
+        """Do nothing: no model leaves this process."""
+
     def train(self, config: Config, rows: Rows, collective: Collective, seed: int) -> Model:
         """Refuse: here all rows are in one place."""
         raise NotImplementedError("FloraSearchCV refits the estimator itself")

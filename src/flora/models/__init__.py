@@ -64,6 +64,10 @@ class Family(Protocol):
         """Fit on ``train``, score on ``test``: the scikit-learn scores of one or more configs."""
         ...
 
+    def rehearse(self, config: Config, rows: "Rows", seed: int) -> None:
+        """Raise where this party's model could not leave it: better before the search than after it."""
+        ...
+
     def train(self, config: Config, rows: "Rows", collective: Collective, seed: int) -> Model:
         """Train with all parties over the collective. Each party calls this with its own rows."""
         ...

@@ -94,19 +94,14 @@ class AnyEstimator:
             model = self._configured(config, derived_seed(seed, "fit")).fit(encoding(train.X), train.y)
             return [(config, float(get_scorer(scoring)(model, encoding(test.X), test.y)))]
 
+    def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
+        """Raise if the model keeps rows, or is none that can be stored."""
+        self._own_model(config, rows, fit_encoding(rows, Alone()), derived_seed(seed, "fit"))
+
     def train(self, config: Config, rows: Rows, collective: Collective, seed: int) -> "SoftVote":
         """Train this party's own model and exchange it, and the number of rows, with the other parties."""
         encoding = fit_encoding(rows, collective)
-        own = derived_seed(seed, "fit", collective.rank)
-
-        def fit(X: Floats, y: NDArray[Any]) -> bytes:
-            model = self._configured(config, own)
-            try:
-                return store(model.fit(X, y))
-            except (ValueError, TypeError) as error:  # one class only, too few rows; or what skops has no form for
-                raise DataError(f"{self.name}: {len(y)} rows of this party give no model: {error}") from error
-
-        data = without_rows(self.name, fit, encoding(rows.X), rows.y, seed)
+        data = self._own_model(config, rows, encoding, derived_seed(seed, "fit", collective.rank))
         counts = [int(count) for count in collective.allgather(str(len(rows)).encode())]
         parties = {_file_name(k): model for k, model in enumerate(collective.allgather(data))}
         documents = {"weights.json": {"rows": counts}, "encoding.json": encoding.to_json()}
@@ -124,6 +119,16 @@ class AnyEstimator:
             raise InputError(f"a vote of {len(counts)} parties has the files {sorted(expected)}, got {sorted(files)}")
         models = tuple(read_stored(_file_name(k), files[_file_name(k)], self.kind) for k in range(len(counts)))
         return SoftVote(models, tuple(counts), encoding, len(schema.classes), files)
+
+    def _own_model(self, config: Config, rows: Rows, encoding: Encoding, seed: int) -> bytes:
+        def fit(X: Floats, y: NDArray[Any]) -> bytes:
+            model = self._configured(config, seed)
+            try:
+                return store(model.fit(X, y))
+            except (ValueError, TypeError) as error:  # one class only, too few rows; or what skops has no form for
+                raise DataError(f"{self.name}: {len(y)} rows of this party give no model: {error}") from error
+
+        return without_rows(self.name, fit, encoding(rows.X), rows.y, seed)
 
     def _parameters(self, names: Sequence[str]) -> dict[str, Any]:
         known = self.kind().get_params()

@@ -113,6 +113,9 @@ class GradientBoosting:
         scored = _Classifier(model) if train.schema.task == "classification" else _Regressor(model)
         return [(config, float(get_scorer(scoring)(scored, test.X, test.y)))]
 
+    def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
+        """Do nothing: only sums leave a party."""
+
     def train(self, config: Config, rows: Rows, collective: Collective, seed: int) -> "BoostedTrees":
         """Train with all parties: agree on the edges by counts, then let LightGBM sum histograms."""
         params = _params(config, rows.schema, seed)

@@ -145,6 +145,9 @@ class Perceptron:
             network.fit(encoding(train.X), train.y)
         return [(config, float(get_scorer(scoring)(network, encoding(test.X), test.y)))]
 
+    def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
+        """Do nothing: only sums leave a party."""
+
     def train(self, config: Config, rows: Rows, collective: Collective, seed: int) -> PerceptronModel:
         """Train one network with all parties."""
         settings, schema = _settings(config), rows.schema

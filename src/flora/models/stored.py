@@ -45,8 +45,8 @@ def _without_gaps(name: str, content: bytes) -> bytes:
     for field in array.dtype.names:
         clean[field] = array[field]
     buffer = io.BytesIO()
-    np.save(buffer, clean, allow_pickle=False)
-    return buffer.getvalue()
+    np.lib.format.write_array_header_1_0(buffer, np.lib.format.header_data_from_array_1_0(clean))
+    return buffer.getvalue() + clean.tobytes()  # np.save copies field by field, into memory with gaps of its own
 
 
 def _nodes(state: Any, path: str = "") -> Iterator[tuple[dict[str, Any], str]]:

@@ -134,6 +134,9 @@ class SupportVectors:
             raise InputError(f"scoring {scoring!r} needs probabilities, and svm gives none: {error}") from error
         return [(config, float(score))]
 
+    def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
+        """Do nothing: only sums leave a party."""
+
     def train(self, config: Config, rows: Rows, collective: Collective, seed: int) -> SupportVectorModel:
         """Train one machine on all parties' rows."""
         _check_names(config)

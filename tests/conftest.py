@@ -7,7 +7,25 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from flora.collective import Collective
 from flora.space import SearchSpace
+
+
+class PassesOn:
+    """A party's end of a collective that stands before another; who inherits says what it does on the way."""
+
+    inner: Collective
+
+    @property
+    def rank(self) -> int:
+        """The other's rank."""
+        return self.inner.rank
+
+    @property
+    def size(self) -> int:
+        """The other's size."""
+        return self.inner.size
+
 
 SVM_SPACE = SearchSpace.from_json(
     {

@@ -9,22 +9,15 @@ from hypothesis import strategies as st
 from flora.collective import Alone, Collective, Floats, Reduction
 from flora.engines.inprocess import in_step
 from flora.models.edges import Edges, agree_on_edges
+from tests.conftest import PassesOn
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Recorded(PassesOn):
     """A collective that keeps what a party says."""
 
     inner: Collective
     said: list[Floats] = field(default_factory=list)
-
-    @property
-    def rank(self) -> int:
-        return self.inner.rank
-
-    @property
-    def size(self) -> int:
-        return self.inner.size
 
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
         self.said.append(values.copy())

@@ -13,6 +13,7 @@ from flora.errors import DataError, InputError
 from flora.models.encoding import Encoding, fit_encoding
 from flora.schema import Column, Schema
 from flora.table import Rows
+from tests.conftest import PassesOn
 
 NAN = float("nan")
 SCHEMA = Schema(
@@ -42,19 +43,11 @@ ROWS = Rows(
 
 
 @dataclass(frozen=True)
-class Recorder:
+class Recorder(PassesOn):
     """A party's end of a collective that remembers what the party sent."""
 
     inner: Collective = field(default_factory=Alone)
     sent: list[tuple[Floats, Reduction]] = field(default_factory=list)
-
-    @property
-    def rank(self) -> int:
-        return self.inner.rank
-
-    @property
-    def size(self) -> int:
-        return self.inner.size
 
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
         self.sent.append((np.array(values), reduction))

@@ -19,6 +19,7 @@ from flora.models.hgb import BoostedTrees, GradientBoosting, _binned, _categorie
 from flora.schema import Column, Schema, Task
 from flora.space import Config, Value
 from flora.table import Rows
+from tests.conftest import PassesOn
 
 HGB = GradientBoosting()
 CLASSES = {"binary": (0, 1), "three": (0, 1, 2), "regression": ()}
@@ -76,7 +77,7 @@ def plain_lightgbm(rows: Rows, config: Config) -> tuple[lgb.Booster, Floats]:
 
 
 @dataclass(frozen=True)
-class Watched:
+class Watched(PassesOn):
     """A collective that notes shapes and sizes, may come late, and may break at a call."""
 
     inner: Collective
@@ -84,14 +85,6 @@ class Watched:
     sizes: list[int] = field(default_factory=list)
     late: float = 0.0
     breaks_at: int | None = None
-
-    @property
-    def rank(self) -> int:
-        return self.inner.rank
-
-    @property
-    def size(self) -> int:
-        return self.inner.size
 
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
         self.shapes.append(values.shape)

@@ -11,6 +11,7 @@ from flora.collective import Alone, Collective, Floats, Reduction
 from flora.engines.inprocess import in_step
 from flora.errors import CollectiveError
 from flora.models.lightgbm_network import Network, connected
+from tests.conftest import PassesOn
 
 PARAMS: dict[str, Any] = {
     "objective": "regression",
@@ -28,20 +29,12 @@ class CableCutError(Exception):
 
 
 @dataclass
-class Cut:
+class Cut(PassesOn):
     """A collective that fails at one call, and counts the calls."""
 
     inner: Collective
     at: int
     calls: int = field(default=0)
-
-    @property
-    def rank(self) -> int:
-        return self.inner.rank
-
-    @property
-    def size(self) -> int:
-        return self.inner.size
 
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
         self._count()

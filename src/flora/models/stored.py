@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import PurePath
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from flora.archive import archive_of, members_of
 from flora.errors import InputError
 
+# numpy parses an array's header as Python, and CPython 3.11 cannot do so in two threads at once
+# (https://github.com/python/cpython/issues/106905); parties may be threads.
+_ONE_READER = Lock()
 MOST_ARRAYS = 1_000_000  # of one party's model: skops keeps every number of a boosted tree in a file of its own
 
 
@@ -36,9 +40,14 @@ def store(model: Any) -> bytes:
     return archive_of({**files, "schema.json": json.dumps(document).encode()})
 
 
+def _array(content: bytes) -> NDArray[Any]:
+    with _ONE_READER:
+        return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
+
+
 def _without_gaps(name: str, content: bytes) -> bytes:
     """Return an array's file with zeros between the fields of its records, where there was unused memory."""
-    array = np.load(io.BytesIO(content), allow_pickle=False) if name.endswith(".npy") else None
+    array = _array(content) if name.endswith(".npy") else None
     if array is None or array.dtype.names is None:
         return content
     clean = np.zeros(array.shape, array.dtype)
@@ -70,10 +79,12 @@ def arrays_of(data: bytes) -> Iterator[tuple[str, NDArray[Any]]]:
     for node, path in _nodes(json.loads(members["schema.json"])):
         content = members.get(node.get("file", ""), b"")
         if node["__loader__"] == "SparseMatrixNode":
-            yield path, np.broadcast_to(0.0, load_npz(io.BytesIO(content)).shape)
+            with _ONE_READER:
+                shape = load_npz(io.BytesIO(content)).shape
+            yield path, np.broadcast_to(0.0, shape)
         elif "file" in node:
             is_array = node["file"].endswith(".npy")
-            yield path, np.load(io.BytesIO(content)) if is_array else np.frombuffer(content, np.uint8)
+            yield path, _array(content) if is_array else np.frombuffer(content, np.uint8)
         elif node["__loader__"] in ("ListNode", "TupleNode", "SetNode", "DictNode", "NdArrayNode"):
             parts = list(node["content"].values()) if isinstance(node["content"], dict) else node["content"]
             yield path, _numbers(parts)
@@ -101,7 +112,8 @@ def read_stored(name: str, data: bytes, kind: type[Any]) -> Any:
         for path in types:
             if path != "collections.OrderedDict" and not _is_class_of(path, packages):
                 raise InputError(f"{name}: may hold data and classes of {sorted(packages)}, got {path}")
-        model = loads(data, trusted=types)
+        with _ONE_READER:
+            model = loads(data, trusted=types)
     except InputError:
         raise
     except Exception as error:  # whatever is wrong with the file, it is not a model

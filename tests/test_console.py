@@ -1,0 +1,60 @@
+"""What a person sees."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from flora.console import progress_bars, show_result
+from flora.recommendation import Recommendation
+from flora.result import aggregate_document
+from flora.surface import SurfaceChoice
+from flora.verdict import Gain, Verdict
+from tests.test_result import trials
+
+CONFIG = {"C": 2.0, "gamma": 0.1, "tol": 1e-3}
+
+
+def shown(*names: str, verdict: Verdict | None, width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    parties = [trials(name, 0.25) for name in names]
+    show_result(aggregate_document(parties, Recommendation(CONFIG, 0.1, 0.02), verdict, SurfaceChoice(), 0), console)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.mark.parametrize(("gain", "words"), [(0.05, "Use these."), (-0.05, "Keep the defaults")])
+def test_the_verdict_is_in_plain_words(gain: float, words: str) -> None:
+    text = shown("north", verdict=Verdict(Gain(gain, 0.01), "predicted"))
+    assert words in text
+    assert f"{gain:+.4f} ± 0.0100 (standard error, predicted)" in text
+    assert "No default config is known" in shown("north", verdict=None)
+
+
+def test_names_are_text_and_not_markup() -> None:
+    text = shown("[red]ward[/red]", "[/]", verdict=None)
+    assert "[red]ward[/red]" in text
+    assert "[/]" in text
+
+
+def test_bars_show_in_a_terminal_and_nowhere_else() -> None:
+    for terminal in (True, False):
+        console = Console(file=io.StringIO(), force_terminal=terminal, width=90)
+        with progress_bars(["[b]a", "b"], console) as report:
+            report("[b]a", 3, 10)
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        assert ("3/10" in text and "[b]a" in text) == terminal
+        assert terminal or text == ""
+
+
+def test_numbers_fit_into_eighty_columns() -> None:
+    party = replace(trials("a", 0.25), rows=45_312)
+    console = Console(file=io.StringIO(), width=80)
+    document = aggregate_document([party], Recommendation(CONFIG, 0.1, 0.02), None, SurfaceChoice(), 0)
+    measured = {"recommended_loss": 0.123, "recommended_loss_error": 0.012, "gain": 0.01, "gain_error": 0.002}
+    losses = {"default_loss": 0.133, "default_loss_error": 0.011}
+    document["parties"] = [{**document["parties"][0], **losses, **measured}]
+    show_result(document, console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "…" not in text
+    assert "+0.010 ± 0.002" in text

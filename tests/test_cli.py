@@ -193,6 +193,15 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame | str, tuple[str, ...]]] = {
 }
 
 
+def test_the_papers_aggregate_table(flora: Run) -> None:
+    code, printed, _ = flora("paper", "aggregate", "--published", "--json")
+    assert code == 0
+    rows = json.loads(printed)["rows"]
+    assert len(rows) == 16
+    assert rows[-1]["computed"]["wins"] == rows[-1]["printed"]["wins"] == [18, 0, 2]
+    assert "183.5, 0.00169" in flora("paper", "aggregate", "--published")[1]
+
+
 class TestBadInput:
     @pytest.mark.parametrize("name", BAD_TABLES)
     def test_bad_tables(self, flora: Run, party_files: list[Path], tmp_path: Path, name: str) -> None:

@@ -54,6 +54,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_aggregate(commands)
     _add_predict(commands)
     _add_schema(commands)
+    _add_paper(commands)
     return parser
 
 
@@ -116,6 +117,13 @@ def _add_schema(commands: Any) -> None:
     schema.add_argument("--task", choices=("classification", "regression"))
     schema.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column out")
     schema.add_argument("--out", type=Path, required=True, metavar="SCHEMA.json")
+
+
+def _add_paper(commands: Any) -> None:
+    paper = commands.add_parser("paper", help="the paper's tables, next to the paper's numbers")
+    paper.add_argument("table", choices=("aggregate",), help="which table")
+    paper.add_argument("--published", action="store_true", required=True, help="from the paper's own cells")
+    paper.add_argument("--json", action="store_true", help="print the table as one JSON object")
 
 
 def _add_table_options(parser: Any) -> None:

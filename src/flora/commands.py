@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from flora.console import progress_bars, show_result
+from flora.console import progress_bars, show_aggregate, show_result
 from flora.engines.inprocess import in_process
 from flora.errors import DataError, InputError
 from flora.federation import Ask, Reply, Step, drive
@@ -149,6 +149,16 @@ def schema(options: Namespace) -> None:
     agreed = agree(schemas)
     write_whole(options.out, (json.dumps(agreed.to_json(), indent=1) + "\n").encode())
     print_line(f"Written: {options.out}: {len(agreed.columns)} columns, {agreed.task} of {agreed.target!r}")
+
+
+def paper(options: Namespace) -> Document:
+    """Show the paper's aggregate table: computed from its own cells, and as it is printed."""
+    from flora.experiments.aggregate import from_published_cells
+
+    rows = from_published_cells()
+    if not options.json:
+        show_aggregate(rows, Console())
+    return {"table": options.table, "rows": rows}
 
 
 def print_line(text: str) -> None:

@@ -35,6 +35,29 @@ def show_result(document: Mapping[str, Any], console: Console) -> None:
     console.print(_verdict(document), highlight=False, soft_wrap=True)
 
 
+def show_aggregate(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """Print the paper's aggregate statistics: computed from its cells, with the printed value where it differs."""
+    table = Table(title="Relative regret, from the paper's own cells", title_justify="left", box=SIMPLE_HEAD)
+    for header in ("", "surface", "mean ± dev.", "quartiles", "W/T/L", "Wilcoxon, p"):
+        table.add_column(header, no_wrap=True)
+    for row in rows:
+        computed, printed = _statistics(row["computed"]), _statistics(row["printed"])
+        table.add_row(row["group"], row["surface"], *computed)
+        if computed != printed:
+            other = [theirs if ours != theirs else "" for ours, theirs in zip(computed, printed, strict=True)]
+            table.add_row("", "printed", *other, style="dim")
+    console.print(table)
+
+
+def _statistics(summary: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{summary['mean']:.2f} ± {summary['deviation']:.2f}",
+        " ".join(f"{quartile:.2f}" for quartile in summary["quartiles"]),
+        "/".join(map(str, summary["wins"])),
+        f"{summary['test'][0]:g}, {summary['test'][1]:.5f}",
+    ]
+
+
 def _configs(document: Mapping[str, Any]) -> Table:
     table = Table("HP", "default", "recommended", title="Hyper-parameters", title_justify="left", box=SIMPLE_HEAD)
     for name, value in document["config"].items():

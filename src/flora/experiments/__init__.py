@@ -1,0 +1,1 @@
+"""The paper's evaluation: its datasets, its published numbers, and the statistics over them."""

@@ -121,8 +121,17 @@ def _add_schema(commands: Any) -> None:
 
 def _add_paper(commands: Any) -> None:
     paper = commands.add_parser("paper", help="the paper's tables, next to the paper's numbers")
-    paper.add_argument("table", choices=("aggregate",), help="which table")
-    paper.add_argument("--published", action="store_true", required=True, help="from the paper's own cells")
+    tables = ("hgb", "svm", "mlp", "aggregate", "parties", "rounds", "communication")
+    paper.add_argument("table", choices=tables, help="which table")
+    paper.add_argument("--published", action="store_true", help="aggregate: from the paper's own cells")
+    paper.add_argument("--data", type=Path, metavar="DIR", help="the folder of the datasets ($FLORA_DATA, or OpenML)")
+    paper.add_argument("--dataset", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
+    paper.add_argument("--splits", type=int, default=5, metavar="N", help="ways to deal the rows out (%(default)s)")
+    paper.add_argument("--split", default="iid", metavar="HOW", help="iid (the paper's), dirichlet:ALPHA, column:NAME")
+    paper.add_argument("--quick", action="store_true", help="fewer folds and trials, marked as such")
+    paper.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="(%(default)s)")
+    paper.add_argument("--csv", type=Path, metavar="FILE", help="write the table there too")
+    paper.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at work (%(default)s)")
     paper.add_argument("--json", action="store_true", help="print the table as one JSON object")
 
 

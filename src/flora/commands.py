@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from flora.console import progress_bars, show_aggregate, show_result
+from flora.console import piece_bar, progress_bars, show_aggregate, show_comparison, show_result
 from flora.engines.inprocess import in_process
 from flora.errors import DataError, InputError
 from flora.federation import Ask, Reply, Step, drive
@@ -152,13 +152,44 @@ def schema(options: Namespace) -> None:
 
 
 def paper(options: Namespace) -> Document:
-    """Show the paper's aggregate table: computed from its own cells, and as it is printed."""
-    from flora.experiments.aggregate import from_published_cells
+    """Rerun a table of the paper, and show it beside the paper's own."""
+    from flora.experiments.aggregate import from_cells, from_published_cells
+    from flora.experiments.cells import QUICK, Protocol, cells_of
+    from flora.experiments.compare import compare, to_csv
+    from flora.experiments.run import Bench, missing, row_of, run
 
-    rows = from_published_cells()
+    _check_jobs(options.jobs)
+    if options.published:
+        if options.table != "aggregate":
+            raise InputError(f"--published goes with the table aggregate, got {options.table}")
+        return _aggregate_table(from_published_cells(), options)
+    protocol = QUICK if options.quick else Protocol()
+    bench = Bench(options.results, options.results / ".work", options.data, protocol)
+    tables = ("hgb", "svm", "mlp") if options.table == "aggregate" else (options.table,)
+    cells = [
+        cell
+        for table in tables
+        for cell in cells_of(table, datasets=options.dataset, splits=options.splits, split=options.split)
+        if max(cell.trials or 1, cell.send or 1) <= protocol.trials
+    ]
+    with piece_bar(len(missing(cells, bench)) + len(cells), f"table {options.table}", messages) as advance:
+        for _ in run(cells, bench, options.jobs):
+            advance()
+    rows = [row_of(cell, bench) for cell in cells]
+    if options.table == "aggregate":
+        return _aggregate_table(from_cells(rows), options)
+    entries = compare(rows)
+    if options.csv:
+        write_whole(options.csv, to_csv(entries).encode())
+    if not options.json:
+        show_comparison(entries, protocol.name, Console())
+    return {"table": options.table, "protocol": asdict(protocol), "quick": options.quick, "rows": entries}
+
+
+def _aggregate_table(rows: Sequence[Document], options: Namespace) -> Document:
     if not options.json:
         show_aggregate(rows, Console())
-    return {"table": options.table, "rows": rows}
+    return {"table": "aggregate", "rows": list(rows)}
 
 
 def print_line(text: str) -> None:

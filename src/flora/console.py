@@ -1,6 +1,6 @@
 """What a person sees: progress bars, and a result as tables."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +26,15 @@ def progress_bars(parties: Sequence[str], console: Console) -> Iterator[Report]:
         yield report
 
 
+@contextmanager
+def piece_bar(total: int, what: str, console: Console) -> Iterator[Callable[[], None]]:
+    """Show one bar over pieces of work, with an estimate of the time left."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bars:
+        task = bars.add_task(what, total=total)
+        yield lambda: bars.update(task, advance=1)
+
+
 def show_result(document: Mapping[str, Any], console: Console) -> None:
     """Print the answer: the config, what each party gains, and the verdict."""
     console.print(_configs(document))
@@ -37,7 +46,7 @@ def show_result(document: Mapping[str, Any], console: Console) -> None:
 
 def show_aggregate(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print the paper's aggregate statistics: computed from its cells, with the printed value where it differs."""
-    table = Table(title="Relative regret, from the paper's own cells", title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title="Relative regret: computed, and as printed", title_justify="left", box=SIMPLE_HEAD)
     for header in ("", "surface", "mean ± dev.", "quartiles", "W/T/L", "Wilcoxon, p"):
         table.add_column(header, no_wrap=True)
     for row in rows:
@@ -47,6 +56,40 @@ def show_aggregate(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
             other = [theirs if ours != theirs else "" for ours, theirs in zip(computed, printed, strict=True)]
             table.add_row("", "printed", *other, style="dim")
     console.print(table)
+
+
+def show_comparison(entries: Sequence[Mapping[str, Any]], protocol: str, console: Console) -> None:
+    """Print a table of the paper: our medians over splits, and below them the published numbers."""
+    title = f"Accuracy in percent, and relative regret: medians over splits ({protocol})"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    regrets = list(entries[0]["regret"])
+    for header in ("dataset", "splits", "baseline", "best", "gamma", *regrets):
+        table.add_column(header, no_wrap=True, justify="left" if header == "dataset" else "right")
+    for entry in entries:
+        ours = [_middle(entry["baseline"], 1), _middle(entry["best"], 1), _middle(entry["gamma"], 2)]
+        table.add_row(_row_name(entry), str(entry["splits"]), *ours, *(_middle(entry["regret"][n], 2) for n in regrets))
+        theirs = entry["published"]
+        printed = [_number(theirs.get("baseline"), 1), _number(theirs.get("best"), 1), _number(theirs.get("gamma"), 2)]
+        printed += [_number(theirs.get("regret", {}).get(name), 2) for name in regrets]
+        table.add_row("  published", "", *printed, style="dim")
+    console.print(table)
+    for entry in entries:
+        if entry["remark"]:
+            console.print(f"{entry['dataset']}: {entry['remark']}", highlight=False)
+
+
+def _row_name(entry: Mapping[str, Any]) -> str:
+    settings = {"p": entry["parties"], "T": entry["trials"], "T'": entry["send"]}
+    varied = [f"{name}={value}" for name, value in settings.items() if value and (name, value) != ("p", 3)]
+    return " ".join([entry["family"], entry["dataset"], *varied])
+
+
+def _middle(spread: Mapping[str, float] | None, digits: int) -> str:
+    return _number(None if spread is None else spread["median"], digits)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def _statistics(summary: Mapping[str, Any]) -> list[str]:

@@ -72,14 +72,27 @@ def confirm(
     rows: Rows, plan: SearchPlan, family: Family, configs: Sequence[Config], *, party: str, spread: Map = one_by_one
 ) -> tuple[Confirmation, ...]:
     """Measure configs and the default on the same folds, which the search has not seen, and return paired gains."""
-    folds = folds_of(rows, plan, party, "confirm")
-    asked = [plan.space.default, *configs]
-    tried = [_try(family, config, rows, folds, plan, (party, "confirm"), spread) for config in asked]
+    tried = measure(rows, plan, family, [plan.space.default, *configs], party=party, purpose="confirm", spread=spread)
+    return tuple(_compared(outcome, tried[0].fold_losses, len(rows)) for outcome in tried)
+
+
+def measure(
+    rows: Rows,
+    plan: SearchPlan,
+    family: Family,
+    configs: Sequence[Config],
+    *,
+    party: str,
+    purpose: str,
+    spread: Map = one_by_one,
+) -> list[Outcome]:
+    """Return the fold losses of each config; ``purpose`` names the folds (``"search"`` are those of the search)."""
+    folds = folds_of(rows, plan, party, purpose)
+    tried = [_try(family, config, rows, folds, plan, (party, purpose), spread) for config in configs]
     for outcome in tried:
         if outcome.failure is not None:
             raise FloraError(f"party {party!r}: {dict(outcome.config)} failed with {outcome.failure}")
-    default = tried[0].fold_losses
-    return tuple(_compared(outcome, default, len(rows)) for outcome in tried)
+    return tried
 
 
 def _compared(outcome: Outcome, default: Sequence[float], rows: int) -> Confirmation:

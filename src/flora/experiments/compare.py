@@ -1,0 +1,91 @@
+"""A table of ours beside the paper's: medians and quartiles over splits, next to the one number that was published."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from flora.experiments.datasets import DATASETS
+from flora.experiments.published import COMMUNICATION, COMPARISON, PARTIES, ROUNDS, SURFACES, Row
+
+SMALL_GAP = 0.015  # best minus baseline: below this, a regret is noise
+PERCENT = ("baseline", "best", "fresh_baseline", "fresh_best", "worst_party", "best_party")
+
+
+def compare(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return one entry for each row of the paper's table, over all its splits."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in ("family", "dataset", "parties", "trials", "send")), []).append(row)
+    return [_entry(group) for group in groups.values()]
+
+
+def _entry(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    first = group[0]
+    published = published_row(first)
+    return {
+        **{key: first[key] for key in ("family", "dataset", "parties", "split", "trials", "send")},
+        "splits": len(group),
+        **{key: _spread([100 * row[key] for row in group]) for key in PERCENT},
+        "gamma": _spread([row["gamma"] for row in group]),
+        "regret": {name: _spread([row["surfaces"][name]["regret"] for row in group]) for name in SURFACES},
+        "trainings": {name: _spread([row["surfaces"][name]["trainings"] for row in group]) for name in SURFACES},
+        "published": published,
+        "remark": _remark(group),
+    }
+
+
+def published_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the paper's own numbers of a row, as far as it prints them."""
+    family, dataset = row["family"], row["dataset"]
+    table: Row | None = None
+    if row["trials"]:
+        table = ROUNDS.get((family, dataset, row["trials"]))
+    elif row["send"]:
+        table = COMMUNICATION.get((family, dataset, row["send"]))
+    elif family == "hgb" and row["parties"] != 3:
+        table = PARTIES.get((dataset, row["parties"]))
+    elif dataset in COMPARISON.get(family, {}):
+        cell = COMPARISON[family][dataset]
+        named = {"baseline": cell.baseline, "best": cell.best}
+        named |= {"worst_party": cell.worst_party, "best_party": cell.best_party, "gamma": cell.gamma}
+        return {**named, "regret": dict(zip(SURFACES, cell.regrets, strict=True))}
+    return {"gamma": table[0], "regret": dict(zip(SURFACES, table[1], strict=True))} if table else {}
+
+
+def _spread(values: Sequence[float | None]) -> dict[str, float] | None:
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    low, middle, high = (float(q) for q in np.quantile(known, [0.25, 0.5, 0.75]))
+    return {"median": middle, "low": low, "high": high}
+
+
+def _remark(group: Sequence[Mapping[str, Any]]) -> str:
+    remarks = [DATASETS[group[0]["dataset"]].remark]
+    if np.median([row["best"] - row["baseline"] for row in group]) < SMALL_GAP:
+        remarks.append(f"the gap is under {100 * SMALL_GAP:g} points: regrets are noise")
+    return "; ".join(filter(None, remarks))
+
+
+def to_csv(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return the table as CSV: medians, and the published values."""
+    out = io.StringIO()
+    keys = ("family", "dataset", "parties", "split", "trials", "send", "splits")
+    measured = (*PERCENT, "gamma")
+    header = [*keys, *measured, *(f"regret {s}" for s in SURFACES), *(f"published {s}" for s in SURFACES), "remark"]
+    writer = csv.writer(out)
+    writer.writerow(header)
+    for entry in entries:
+        regrets = [median(entry["regret"][name]) for name in SURFACES]
+        published = [entry["published"].get("regret", {}).get(name) for name in SURFACES]
+        values = [median(entry[key]) for key in measured]
+        writer.writerow([*(entry[key] for key in keys), *values, *regrets, *published, entry["remark"]])
+    return out.getvalue()
+
+
+def median(spread: Mapping[str, float] | None) -> float | None:
+    """Return the middle of a spread, where there is one."""
+    return None if spread is None else spread["median"]

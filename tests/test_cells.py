@@ -1,0 +1,36 @@
+"""The paper's tables as lists of cells."""
+
+import pytest
+
+from flora.errors import InputError
+from flora.experiments.cells import QUICK, SEED, Cell, Protocol, cells_of
+
+
+@pytest.mark.parametrize(
+    ("table", "count"), [("hgb", 7), ("svm", 6), ("mlp", 7), ("parties", 14), ("rounds", 24), ("communication", 24)]
+)
+def test_a_table_has_the_papers_rows_for_each_split(table: str, count: int) -> None:
+    cells = cells_of(table, splits=3)
+    assert len(cells) == 3 * count
+    assert len({cell.name for cell in cells}) == 3 * count
+    assert {cell.seed for cell in cells} == {SEED, SEED + 1, SEED + 2}
+
+
+def test_datasets_and_splits_are_chosen() -> None:
+    cells = cells_of("parties", datasets=["pollen"], split="dirichlet:0.5")
+    assert [cell.parties for cell in cells] == [3, 6, 10]
+    assert {cell.split for cell in cells} == {"dirichlet:0.5"}
+    with pytest.raises(InputError, match=r"table svm: has no dataset 'electricity'"):
+        cells_of("svm", datasets=["electricity"])
+    with pytest.raises(InputError, match="splits must be a whole number of at least 1, got 0"):
+        cells_of("svm", splits=0)
+
+
+def test_cells_of_other_t_share_their_searches() -> None:
+    cell = Cell("svm", "sonar")
+    assert Cell("svm", "sonar", trials=5).searches == Cell("svm", "sonar", send=9).searches == cell.searches
+    assert len({cell.name, Cell("svm", "sonar", trials=5).name, Cell("svm", "sonar", send=5).name}) == 3
+
+
+def test_a_protocol_has_a_folder_of_its_own() -> None:
+    assert Protocol().name != QUICK.name

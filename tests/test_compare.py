@@ -1,0 +1,68 @@
+"""Our tables beside the paper's."""
+
+from typing import Any
+
+import pytest
+
+from flora.experiments.aggregate import from_cells
+from flora.experiments.compare import compare, published_row, to_csv
+from flora.experiments.published import SURFACES
+
+
+def row(dataset: str = "sonar", *, regret: float | None = 0.4, best: float = 0.9, **changes: Any) -> dict[str, Any]:
+    cell = {"family": "svm", "dataset": dataset, "parties": 3, "split": "iid", "trials": None, "send": None}
+    scores = {"baseline": 0.8, "best": best, "fresh_baseline": 0.8, "fresh_best": 0.85, "worst_party": 0.7}
+    surfaces = {name: {"regret": regret, "trainings": 3.0} for name in SURFACES}
+    return {**cell, **scores, "best_party": 0.8, "gamma": 1.1, "surfaces": surfaces, **changes}
+
+
+def test_splits_become_a_median_with_quartiles() -> None:
+    [entry] = compare([row(regret=0.1), row(regret=0.2), row(regret=0.6)])
+    assert entry["splits"] == 3
+    assert entry["regret"]["aplm"] == pytest.approx({"median": 0.2, "low": 0.15, "high": 0.4})
+    assert entry["baseline"]["median"] == pytest.approx(80)
+    assert entry["published"]["regret"] == {"sgm": 0.17, "sgm+u": 0.17, "mplm": 0.27, "aplm": 0.17}
+
+
+@pytest.mark.parametrize(
+    ("changes", "aplm"),
+    [
+        ({}, 0.17),
+        ({"trials": 5}, 0.28),
+        ({"send": 5}, 1.43),
+        ({"family": "hgb", "dataset": "electricity", "parties": 50}, 1.13),
+        ({"family": "hgb", "dataset": "electricity"}, 0.12),
+    ],
+)
+def test_each_row_has_the_papers_number(changes: dict[str, Any], aplm: float) -> None:
+    assert published_row(row(**changes))["regret"]["aplm"] == aplm
+
+
+def test_what_the_paper_does_not_print_is_empty() -> None:
+    assert published_row(row(trials=7)) == {}
+
+
+def test_noise_is_called_noise() -> None:
+    pollen, small, good = compare([row("pollen"), row("pc3", best=0.81), row("sonar")])
+    assert "row number" in pollen["remark"]
+    assert "noise" in small["remark"]
+    assert good["remark"] == ""
+
+
+def test_no_gap_no_regret() -> None:
+    [entry] = compare([row(regret=None)])
+    assert entry["regret"]["aplm"] is None
+    assert "sonar" in to_csv([entry])
+
+
+def test_aggregate_of_our_own_rows() -> None:
+    rows = [
+        row(regret=0.5),
+        row(regret=1.5),
+        row(regret=None),
+        row(regret=0.2, family="mlp"),
+        row(regret=0.7, family="mlp"),
+    ]
+    found = {(entry["group"], entry["surface"]): entry["computed"] for entry in from_cells(rows)}
+    assert found["svm", "aplm"]["wins"] == (1, 0, 1)
+    assert found["overall", "aplm"]["wins"] == (3, 0, 1)

@@ -1,0 +1,91 @@
+"""Cells that are run, stopped, and run again."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from joblib import parallel_config
+
+from flora.experiments.cells import Cell, Protocol
+from flora.experiments.datasets import DATASETS, Dataset
+from flora.experiments.run import Bench, Search, missing, row_of, run, searches_of
+from flora.trials import PartyTrials
+from tests.conftest import two_moons
+
+PROTOCOL = Protocol(trials=4, folds=2, central=5, random=3)
+CELLS = [Cell("svm", "sonar", 2), Cell("svm", "sonar", 2, trials=2), Cell("svm", "sonar", 2, send=2)]
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A small table that passes for sonar: it is the machinery that is tested here."""
+    from flora.experiments import run as module
+
+    table = two_moons(60, 1)
+    table = table.assign(target=(table.pop("kind") == "upper").astype(int))
+    table.to_csv(tmp_path / "sonar.csv", index=False)
+    sizes = (int((table.target == 0).sum()), int(table.target.sum()))
+    monkeypatch.setitem(DATASETS, "sonar", Dataset(40, 60, 2, sizes, "Rock"))
+    yield tmp_path
+    module._table.cache_clear()
+
+
+def bench(data: Path, name: str) -> Bench:
+    return Bench(data / name, data / f"{name}-work", data, PROTOCOL)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.json"))}
+
+
+def test_a_run_that_is_stopped_goes_on_and_ends_the_same(data: Path) -> None:
+    whole, broken = bench(data, "whole"), bench(data, "broken")
+    assert len(list(run(CELLS[:2], whole, jobs=1))) == 2 + 2 + 2  # pooled searches, parties' searches, rows
+    list(islice(run(CELLS[:2], broken, jobs=1), 3))
+    assert len(missing(CELLS[:2], broken)) == 1
+    list(run(CELLS[:2], broken, jobs=1))
+    assert files(broken.results) == files(whole.results)
+    assert list(run(CELLS[:2], whole, jobs=1)) == []
+
+
+def test_another_backend_and_two_jobs_change_nothing(data: Path) -> None:
+    one, two = bench(data, "one"), bench(data, "two")
+    list(run(CELLS[:1], one, jobs=1))
+    with parallel_config(backend="threading"):  # a process of its own has not seen our small sonar
+        list(run(CELLS[:1], two, jobs=2))
+    assert files(one.results) == files(two.results)
+
+
+def test_a_row_has_all_columns_and_follows_from_the_searches(data: Path) -> None:
+    place = bench(data, "rows")
+    row, short, sent = (row_of(cell, place) for cell in CELLS)
+    central = Search(Cell("svm", "sonar"), "all rows").trials(place)
+    assert len(central.trials) == 5
+    assert row["baseline"] == 1 - central.trials[0].loss
+    assert row["best"] == 1 - min(trial.loss for trial in central.trials)
+    assert row["best_party"] >= row["worst_party"] > 0.5
+    for name, found in row["surfaces"].items():
+        expected = (
+            (row["best"] - found["score"]) / (row["best"] - row["baseline"]) if row["best"] > row["baseline"] else None
+        )
+        assert found["regret"] == pytest.approx(expected), name
+        assert 1 <= found["trainings"] <= 4
+    assert row["surfaces"] != short["surfaces"]
+    assert {key: row[key] for key in ("baseline", "best", "gamma")} == {
+        key: sent[key] for key in ("baseline", "best", "gamma")
+    }
+
+
+def test_searches_are_trials_that_anybody_can_aggregate(data: Path) -> None:
+    place = bench(data, "trials")
+    found = [search.trials(place) for search in searches_of(CELLS[:1], place)]
+    assert [len(trials.trials) for trials in found] == [5, 3, 4, 4]
+    assert all(isinstance(trials, PartyTrials) for trials in found)
+    assert {trials.party for trials in found} == {"all rows", "party-1", "party-2"}
+
+
+def test_svm_sees_features_scaled_before_the_split_and_hgb_raw_ones(data: Path) -> None:
+    scaled, raw = (Search(Cell(family, "sonar", 2), "party-1")._rows(data) for family in ("svm", "hgb"))
+    assert all(column.low is not None for column in scaled.schema.columns)
+    assert all(column.low is None for column in raw.schema.columns)

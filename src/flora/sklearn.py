@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, indexable
+from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
 from flora.collective import Collective
 from flora.errors import DataError, InputError
@@ -117,7 +118,7 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         cv: Folds at each party; at most the size of its smallest class.
         scoring: A scorer's name, a scorer, or None for the estimator's own score.
         sampler: ``"tpe"``, ``"gp"`` or ``"random"``.
-        n_jobs: Processes at work; None is 1.
+        n_jobs: Processes at work; None is 1, and -1 as many as there are cores.
         random_state: Decides everything; None draws a new seed.
 
     Attributes:
@@ -184,6 +185,7 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         configured(self.estimator, {}, seed).fit(X, y)  # what the estimator refuses, it refuses in its own words
         task: Task = "classification" if is_classifier(self.estimator) else "regression"
+        y = column_or_1d(y, warn=True) if task == "classification" else y
         family = GivenEstimator(
             self.estimator,
             check_scoring(self.estimator, self.scoring),
@@ -192,7 +194,7 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         )
         plan = self._plan(family, task, seed)
         rows = {name: _samples(name, *party, task) for name, party in sorted(parties.items())}
-        with workers(self.n_jobs or 1) as spread:
+        with workers(effective_n_jobs(self.n_jobs)) as spread:
             self.trials_ = tuple(
                 search_locally(samples, plan, family, party=name, spread=spread) for name, samples in rows.items()
             )
@@ -284,12 +286,14 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         tags.input_tags = inner.input_tags
+        if tags.classifier_tags is not None:  # stratified folds need one class for each row
+            tags.classifier_tags.multi_label = tags.target_tags.multi_output = False
         return tags
 
 
 def _samples(party: str, X: Any, y: Any, task: Task) -> Samples:
     X, y = indexable(X, y)
-    values = np.asarray(y)
+    values = column_or_1d(y) if task == "classification" else np.asarray(y)
     if len(values) < 2:
         raise DataError(f"party {party!r}: need at least 2 rows, got n_samples={len(values)}")
     if task == "regression":

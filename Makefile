@@ -2,13 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check lint lock clean
+.PHONY: demo test test-browser check lint lock clean
 
 demo: .venv/runtime          ## a whole single-shot run on a bundled dataset
 	$(BIN)/flora demo
 
 test: .venv/dev              ## the whole test suite
 	$(BIN)/pytest
+
+test-browser: .venv/dev      ## the report in a real browser (Debian: apt-get install chromium)
+	FLORA_BROWSER=$${FLORA_BROWSER:-/usr/bin/chromium} $(BIN)/pytest -m browser tests/browser
 
 check: lint test             ## all that must pass before a commit
 

@@ -77,6 +77,18 @@ class TestWholeRuns:
             assert stored.digest == party["trials_digest"]
         assert (out / document["model"]).is_file()
 
+    def test_a_run_leaves_a_page_to_look_at(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        assert flora("tune", *party_files, "--target", "kind", *QUICK, "--out", out)[0] == 0
+        page = (out / "report.html").read_text()
+        assert "north" in page
+        assert f"--out {out}" in page
+        assert flora("report", out, "--out", tmp_path / "again.html")[0] == 0
+        assert (tmp_path / "again.html").read_text() == page
+        refused(flora("report", tmp_path), "has no result.json")
+        (out / "trials" / "west.json").unlink()
+        refused(flora("report", out), "west")
+
     def test_search_and_aggregate_recommend_what_tune_recommends(
         self, flora: Run, party_files: list[Path], tmp_path: Path
     ) -> None:
@@ -109,7 +121,7 @@ class TestWholeRuns:
         options = ["--target", "kind", "--parties", 3, "--split", "dirichlet:2", *QUICK, "--jobs", 2]
         code, printed, _ = flora("tune", tmp_path / "all.parquet", *options, "--out", tmp_path / "run")
         assert code == 0
-        for word in ("party-1", "default", "recommended", "Expected gain", "result.json"):
+        for word in ("party-1", "default", "recommended", "Expected gain", "report.html"):
             assert word in printed
 
     def test_a_run_again_goes_on_and_gives_the_same(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,9 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 done, 2 the input is wrong, 1 anything else."""
-    options = make_parser().parse_args(arguments)
+    typed = sys.argv[1:] if arguments is None else list(arguments)
+    options = make_parser().parse_args(typed)
+    options.typed = shlex.join(["flora", *typed])
     from flora import commands
 
     try:
@@ -54,6 +57,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_aggregate(commands)
     _add_predict(commands)
     _add_schema(commands)
+    _add_report(commands)
     _add_paper(commands)
     return parser
 
@@ -117,6 +121,12 @@ def _add_schema(commands: Any) -> None:
     schema.add_argument("--task", choices=("classification", "regression"))
     schema.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column out")
     schema.add_argument("--out", type=Path, required=True, metavar="SCHEMA.json")
+
+
+def _add_report(commands: Any) -> None:
+    report = commands.add_parser("report", help="a run as one self-contained HTML page")
+    report.add_argument("run", type=Path, metavar="OUT", help="the folder of a run")
+    report.add_argument("--out", type=Path, metavar="FILE", help="(OUT/report.html)")
 
 
 def _add_paper(commands: Any) -> None:

@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
-from flora.console import piece_bar, progress_bars, show_aggregate, show_comparison, show_result
+from flora.console import progress_bars, show_result
 from flora.engines.inprocess import in_process
 from flora.errors import DataError, InputError
 from flora.federation import Ask, Reply, Step, drive
 from flora.model_file import read_model
 from flora.party import Party
-from flora.result import RunFolder, aggregate_document, read_space, tune_document, write_whole
+from flora.result import RunFolder, aggregate_document, read_run, read_space, tune_document, write_whole
 from flora.schema import Schema, agree
 from flora.single_shot import Request, schema_of, single_shot, trials_of
 from flora.single_shot import aggregate as aggregate_trials
@@ -60,15 +60,15 @@ def run(tables: Mapping[str, pd.DataFrame], options: Namespace, request: Request
         ]
         ask = _timed(in_process(parties, jobs=options.jobs), seconds, folder)
         outcome = drive(single_shot(request), ask)
-    document = tune_document(outcome, request.surface, seconds)
+    document = {**tune_document(outcome, request.surface, seconds), "command": options.typed}
     folder.finish(document, outcome.trials, outcome.model)
+    _write_report(options.out, options.out / "report.html")
     if not options.json:
         show_result(document, Console())
         trained = "the recommendation" if document["verdict"] == "use" else "the defaults"
         print_line(f"The federated model was trained with {trained}. {document['training']}")
-        print_line(
-            f"Written: {options.out / 'result.json'}, {options.out / document['model']}, {options.out / 'trials'}"
-        )
+        beside = f"result.json, {document['model']} and trials are beside it"
+        print_line(f"Written: {options.out / 'report.html'} to look at; {beside}")
     return document
 
 
@@ -151,45 +151,30 @@ def schema(options: Namespace) -> None:
     print_line(f"Written: {options.out}: {len(agreed.columns)} columns, {agreed.task} of {agreed.target!r}")
 
 
+def report(options: Namespace) -> None:
+    """Write a run as one HTML page."""
+    target = options.out or options.run / "report.html"
+    _write_report(options.run, target)
+    print_line(f"Written: {target}")
+
+
+def _write_report(run: Path, target: Path) -> None:
+    from flora.report import page
+
+    document, trials = read_run(run)
+    try:
+        text = page(document, trials)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{run / 'result.json'}: is not the result of a run ({error!r})") from error
+    write_whole(target, text.encode())
+
+
 def paper(options: Namespace) -> Document:
     """Rerun a table of the paper, and show it beside the paper's own."""
-    from flora.experiments.aggregate import from_cells, from_published_cells
-    from flora.experiments.cells import QUICK, Protocol, cells_of
-    from flora.experiments.compare import compare, to_csv
-    from flora.experiments.run import Bench, missing, row_of, run
+    from flora.experiments.command import paper as rerun
 
     _check_jobs(options.jobs)
-    if options.published:
-        if options.table != "aggregate":
-            raise InputError(f"--published goes with the table aggregate, got {options.table}")
-        return _aggregate_table(from_published_cells(), options)
-    protocol = QUICK if options.quick else Protocol()
-    bench = Bench(options.results, options.results / ".work", options.data, protocol)
-    tables = ("hgb", "svm", "mlp") if options.table == "aggregate" else (options.table,)
-    cells = [
-        cell
-        for table in tables
-        for cell in cells_of(table, datasets=options.dataset, splits=options.splits, split=options.split)
-        if max(cell.trials or 1, cell.send or 1) <= protocol.trials
-    ]
-    with piece_bar(len(missing(cells, bench)) + len(cells), f"table {options.table}", messages) as advance:
-        for _ in run(cells, bench, options.jobs):
-            advance()
-    rows = [row_of(cell, bench) for cell in cells]
-    if options.table == "aggregate":
-        return _aggregate_table(from_cells(rows), options)
-    entries = compare(rows)
-    if options.csv:
-        write_whole(options.csv, to_csv(entries).encode())
-    if not options.json:
-        show_comparison(entries, protocol.name, Console())
-    return {"table": options.table, "protocol": asdict(protocol), "quick": options.quick, "rows": entries}
-
-
-def _aggregate_table(rows: Sequence[Document], options: Namespace) -> Document:
-    if not options.json:
-        show_aggregate(rows, Console())
-    return {"table": "aggregate", "rows": list(rows)}
+    return rerun(options, messages)
 
 
 def print_line(text: str) -> None:

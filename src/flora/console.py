@@ -60,11 +60,12 @@ def show_aggregate(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
 
 def show_comparison(entries: Sequence[Mapping[str, Any]], protocol: str, console: Console) -> None:
     """Print a table of the paper: our medians over splits, and below them the published numbers."""
-    title = f"Accuracy in percent, and relative regret: medians over splits ({protocol})"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    title = f"Percent, and relative regret: medians over splits ({protocol})"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
     regrets = list(entries[0]["regret"])
-    for header in ("dataset", "splits", "baseline", "best", "gamma", *regrets):
-        table.add_column(header, no_wrap=True, justify="left" if header == "dataset" else "right")
+    table.add_column("", no_wrap=True)
+    for header in ("splits", "base", "best", "gamma", *regrets):
+        table.add_column(header, no_wrap=True, justify="right", min_width=5)
     for entry in entries:
         ours = [_middle(entry["baseline"], 1), _middle(entry["best"], 1), _middle(entry["gamma"], 2)]
         table.add_row(_row_name(entry), str(entry["splits"]), *ours, *(_middle(entry["regret"][n], 2) for n in regrets))

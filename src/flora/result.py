@@ -164,6 +164,20 @@ class RunFolder:
                 )
 
 
+def read_run(path: Path) -> tuple[dict[str, Any], list[PartyTrials]]:
+    """Return the result and the parties' trials of a finished run."""
+    result = path / "result.json"
+    if not result.is_file():
+        raise InputError(f"{path}: has no result.json, so it is not the folder of a finished run")
+    try:
+        document = json.loads(result.read_bytes())
+    except ValueError as error:
+        raise InputError(f"{result}: not a JSON file ({error})") from error
+    if not isinstance(document, dict) or document.get("format") != "flora-result":
+        raise InputError(f"{result}: is not the result of a run")
+    return document, [PartyTrials.read(file) for file in sorted((path / "trials").glob("*.json"))]
+
+
 def safe_name(party: str) -> str:
     """Return a file name for a party: whatever it is called, it stays in its folder.
 

@@ -1,0 +1,225 @@
+"""What a report computes beyond ``result.json``: the surface again, its slices, its HPs' importance, the agreement."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flora.errors import InputError
+from flora.randomness import stream
+from flora.recommendation import Recommendation, recommend
+from flora.regressors import Regressor
+from flora.report.axes import Axis, axes_of
+from flora.space import Config, Points, SearchSpace, Value
+from flora.surface import AverageOfParties, LossSurface, MaxOfParties, SurfaceChoice, fit_surface
+from flora.trials import PartyTrials
+
+Matrix = NDArray[np.float64]
+MOST_HPS = 12  # on maps and in panels: the most important ones
+MOST_LEFT_OUT = 10  # parties; each that is left out takes a search of its own
+MOST_POINTS, FEWEST_POINTS = 30_000, 6_000  # of all maps together
+SAMPLE = 1_000  # points at which parties' surfaces are compared
+BEST_SHARE = 0.1  # of a party's surface is its best region
+
+
+@dataclass(frozen=True)
+class Importance:
+    """The share of the surface's variance that an HP makes alone, and with all its interactions."""
+
+    alone: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The surface along one HP, all others as recommended."""
+
+    axis: Axis
+    values: list[Value]
+    losses: Matrix
+    errors: Matrix
+
+
+@dataclass(frozen=True)
+class Study:
+    """A run, with its surface learnt again from the parties' trials."""
+
+    document: Mapping[str, Any]
+    trials: tuple[PartyTrials, ...]  # sorted by party
+    space: SearchSpace
+    surface: LossSurface
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], trials: Sequence[PartyTrials]) -> "Study":
+        """Check that the trials are the run's own, and learn its surface again."""
+        ordered = tuple(sorted(trials, key=lambda party: party.party))
+        _check_own(document, ordered)
+        return cls(document, ordered, ordered[0].space, _fit(document, ordered))
+
+    @property
+    def seed(self) -> int:
+        """The run's seed."""
+        return int(self.document["seed"])
+
+    @property
+    def config(self) -> Config:
+        """The recommendation."""
+        config: Config = self.document["config"]
+        return config
+
+    @property
+    def point(self) -> Points:
+        """The recommendation's point: (1, d)."""
+        return self.space.encode([self.config])
+
+    @cached_property
+    def own(self) -> tuple[Regressor, ...]:
+        """Each party's own surface, from its trials alone."""
+        if isinstance(self.surface, AverageOfParties | MaxOfParties):
+            return self.surface.parties
+        choice = SurfaceChoice("aplm", self.document["regressor"])
+        return AverageOfParties.fit(self.trials, self.space, self.seed, choice).parties
+
+    @cached_property
+    def importance(self) -> tuple[Importance, ...]:
+        """The importance of each HP, in the space's order."""
+        return importance_of(self.surface, self.space, self.seed, _samples(len(self.trials), len(self.space.names)))
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The HPs that are drawn: all, or the most important ones, in the space's order."""
+        axes = axes_of(self.space)
+        ranked = sorted(range(len(axes)), key=lambda k: (-self.importance[k].total, k))
+        return tuple(axes[k] for k in sorted(ranked[:MOST_HPS]))
+
+    @cached_property
+    def sample(self) -> Points:
+        """Random points at which parties are compared: (n, d)."""
+        return self.space.sample(stream(self.seed, "report", "sample"), SAMPLE)
+
+    @cached_property
+    def opinions(self) -> Matrix:
+        """What each party's own surface says at the sample: (parties, n)."""
+        return np.array([regressor.mean(self.sample) for regressor in self.own])
+
+    def slices(self) -> list[Slice]:
+        """Return the surface along each HP, through the recommendation."""
+        return [self._slice(axis, axis.grid(61)) for axis in self.axes]
+
+    def _slice(self, axis: Axis, values: list[Value]) -> Slice:
+        points = axis.through(self.point, values)
+        return Slice(axis, values, self.surface(points), self.surface.error(points))
+
+    def maps(self) -> dict[tuple[int, int], Matrix]:
+        """Return the surface over each two drawn HPs, the others as recommended: (across, up) -> (up, across)."""
+        pairs = [(i, j) for i in range(len(self.axes)) for j in range(i + 1, len(self.axes))]
+        if not pairs:
+            return {}
+        grids = self.map_grids()
+        points = [self._plane(self.axes[i], grids[i], self.axes[j], grids[j]) for i, j in pairs]
+        losses = np.split(self.surface(np.vstack(points)), np.cumsum([len(plane) for plane in points])[:-1])
+        return {(i, j): z.reshape(len(grids[j]), len(grids[i])) for (i, j), z in zip(pairs, losses, strict=True)}
+
+    def map_grids(self) -> list[list[Value]]:
+        """Return the values of each drawn HP on the maps: fewer, the more maps and parties there are."""
+        pairs = max(1, len(self.axes) * (len(self.axes) - 1) // 2)
+        points = np.clip(300_000 // len(self.trials), FEWEST_POINTS, MOST_POINTS) // pairs
+        return [axis.grid(int(np.clip(points**0.5, 9, 41))) for axis in self.axes]
+
+    def _plane(self, across: Axis, xs: list[Value], up: Axis, ys: list[Value]) -> Points:
+        rows = up.through(self.point, ys)
+        return np.vstack([across.through(row[None, :], xs) for row in rows])
+
+    def agreement(self) -> Matrix:
+        """Return Spearman's rank correlation of the parties' surfaces; NaN where one is flat: (parties, parties)."""
+        from scipy.stats import rankdata
+
+        ranks = rankdata(self.opinions, axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            matrix = np.atleast_2d(np.corrcoef(ranks))
+        return np.asarray(np.clip(matrix, -1, 1))
+
+    def best_regions(self) -> list[list[Config]]:
+        """Return, for each party, the sampled configs that its own surface holds to be the best tenth."""
+        count = int(BEST_SHARE * SAMPLE)
+        lowest = np.argsort(self.opinions, axis=1, kind="stable")[:, :count]
+        return [self.space.decode(self.sample[rows]) for rows in lowest]
+
+    def left_out(self) -> list[tuple[str, Recommendation, float]]:
+        """Return, for each party, what the others alone recommend, and how much worse the whole surface finds it.
+
+        Empty where there is one party, or where there are many.
+        """
+        if not 2 <= len(self.trials) <= MOST_LEFT_OUT:
+            return []
+        found = []
+        for place, party in enumerate(self.trials):
+            others = self.trials[:place] + self.trials[place + 1 :]
+            tried = [trial.config for other in others for trial in other.trials]
+            answer = recommend(self.without(place), self.space, self.seed, start=tried)
+            ours, theirs = self.surface(np.vstack([self.point, self.space.encode([answer.config])]))
+            found.append((party.party, answer, float(theirs - ours)))
+        return found
+
+    def without(self, place: int) -> LossSurface:
+        """Return the surface of all parties but one, as it is learnt from the others' trials.
+
+        A party's own regressor depends on its own trials alone, so that nothing need be learnt again.
+        """
+        if isinstance(self.surface, AverageOfParties):
+            return AverageOfParties(_drop(self.surface.parties, place), _drop(self.surface.weights, place))
+        if isinstance(self.surface, MaxOfParties):
+            return MaxOfParties(_drop(self.surface.parties, place))
+        return _fit(self.document, _drop(self.trials, place))
+
+
+def importance_of(surface: LossSurface, space: SearchSpace, seed: int, samples: int) -> tuple[Importance, ...]:
+    r"""Return Sobol's indices :math:`V(E(f|x_i))/V(f)` and :math:`E(V(f|x_{-i}))/V(f)`, by pick and freeze.
+
+    Points are uniform in the unit cube. The estimators are Saltelli's (2010) and Jansen's (1999).
+    """
+    a = space.sample(stream(seed, "report", "importance", "a"), samples)
+    b = space.sample(stream(seed, "report", "importance", "b"), samples)
+    mixed = []
+    for axis in axes_of(space):
+        points = a.copy()
+        points[:, axis.columns] = b[:, axis.columns]
+        mixed.append(points)
+    losses = surface(np.vstack([a, b, *mixed])).reshape(-1, samples)
+    losses = losses - losses[:2].mean()
+    variance = float(losses[:2].var())
+    if variance <= 1e-18:
+        return tuple(Importance(0.0, 0.0) for _ in mixed)
+    at_a, at_b, at_mixed = losses[0], losses[1], losses[2:]
+    alone = np.clip((at_b * (at_mixed - at_a)).mean(axis=1) / variance, 0, 1)
+    total = np.clip(((at_a - at_mixed) ** 2).mean(axis=1) / (2 * variance), 0, 1)
+    return tuple(Importance(float(s), float(max(s, t))) for s, t in zip(alone, total, strict=True))
+
+
+def _samples(parties: int, hps: int) -> int:
+    return int(np.clip(300_000 // parties // (hps + 2), 128, 1_024))
+
+
+def _drop(items: tuple[Any, ...], place: int) -> tuple[Any, ...]:
+    return items[:place] + items[place + 1 :]
+
+
+def _fit(document: Mapping[str, Any], trials: tuple[PartyTrials, ...]) -> LossSurface:
+    options = {name: document[name] for name in ("regressor", "alpha", "weights")}
+    return fit_surface(document["surface"], trials, trials[0].space, int(document["seed"]), **options)
+
+
+def _check_own(document: Mapping[str, Any], trials: tuple[PartyTrials, ...]) -> None:
+    if document.get("format") != "flora-result" or document.get("version") != 1:
+        raise InputError("a report is made of a result.json with format 'flora-result' and version 1")
+    if not trials:
+        raise InputError("a report needs the trials of at least one party, got none")
+    stated = {entry["name"]: entry["trials_digest"] for entry in document["parties"]}
+    found = {party.party: party.digest for party in trials}
+    for name in sorted(stated.keys() | found.keys()):
+        if stated.get(name) != found.get(name):
+            raise InputError(f"party {name!r:.80}: the result was not made from these trials")
+    trials[0].space.check(document["config"])

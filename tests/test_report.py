@@ -1,0 +1,333 @@
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from flora.errors import InputError
+from flora.regressors import Losses
+from flora.report import charts, page
+from flora.report.analysis import Study, importance_of
+from flora.report.assembly import CONTENTS
+from flora.report.axes import axes_of, plain
+from flora.report.certificate import certificate as section
+from flora.report.markup import element, script_data
+from flora.report.sections import legend
+from flora.space import Points, SearchSpace
+from flora.surface import fit_surface
+from flora.trials import PartyTrials, Trial
+from tests.report_cases import EVIL, EVIL_HP, EVIL_PARTY, EVIL_VALUES, MIXED, Result, aggregated, party_trials, tuned
+
+PLAIN = SearchSpace.from_json({name: {"type": "real", "range": [0, 1]} for name in ("a", "b", "c")})
+
+
+class Formula:
+    """A surface that is a formula of the points."""
+
+    def __init__(self, formula: Any) -> None:
+        self.formula = formula
+
+    def __call__(self, points: Points) -> Losses:
+        return np.asarray(self.formula(points))
+
+    def error(self, points: Points) -> Losses:
+        return np.zeros(len(points))
+
+
+class Outline(HTMLParser):
+    """The elements of a page, and the text of its scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.elements[-1:] and self.elements[-1][0] == "script":
+            self.scripts[-1] += data
+        else:
+            self.words.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.elements.append((f"/{tag}", {}))
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.scripts[0])
+
+
+@pytest.fixture(scope="module")
+def whole() -> str:
+    return page(*tuned(["north", "west"]))
+
+
+@pytest.fixture(scope="module")
+def pair() -> Result:
+    return aggregated(["a", "b"])
+
+
+@pytest.fixture(scope="module")
+def hostile() -> str:
+    document, trials = tuned([EVIL_PARTY, "c&d"], EVIL)
+    certificate = {"summary": [EVIL_PARTY], "parties": {EVIL_PARTY: {EVIL_HP: {"value": 1.0, "status": EVIL_PARTY}}}}
+    more = {"notes": ["</script>\u2028<!-- <script>"], "certificate": certificate, "command": ["flora", EVIL_PARTY]}
+    return page({**document, **more}, trials)
+
+
+class TestPage:
+    def test_sections_come_in_order_under_real_headings(self, whole: str) -> None:
+        outline = Outline(whole)
+        assert [attributes["id"] for attributes in outline.all("section")] == list(CONTENTS)
+        assert len(outline.all("h1")) == 1
+        assert len(outline.all("h2")) == len(CONTENTS)
+        assert outline.all("html") == [{"lang": "en"}]
+
+    def test_says_the_verdict_and_the_gain_first(self, whole: str) -> None:
+        text = Outline(whole).text
+        answer = text[text.index("Use the recommended") : text.index("γp")]
+        assert "Expected gain in balanced_accuracy: +0.0110, between +0.0070 and +0.0150" in answer
+
+    def test_same_bytes_whatever_the_order_of_parties(self, whole: str) -> None:
+        document, trials = tuned(["north", "west"])
+        assert page(document, trials[::-1]) == whole
+
+    def test_is_small_enough_to_be_mailed(self, whole: str) -> None:
+        assert len(whole.encode()) < 6_000_000
+
+    def test_refers_to_nothing_outside_itself(self, whole: str) -> None:
+        for _, attributes in Outline(whole).elements:
+            assert "src" not in attributes
+            assert (attributes.get("href") or "#").startswith("#")
+
+    def test_the_policy_allows_the_two_scripts_and_no_other(self, whole: str) -> None:
+        outline = Outline(whole)
+        policy = next(m["content"] for m in outline.all("meta") if m.get("http-equiv") == "Content-Security-Policy")
+        assert policy is not None
+        assert policy.startswith("default-src 'none'; ")
+        hashes = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in outline.scripts[1:]}
+        assert set(re.findall(r"sha256-([^']+)", policy)) == hashes
+        assert len(hashes) == 2
+
+    def test_every_chart_has_a_place_words_and_data(self, whole: str) -> None:
+        outline = Outline(whole)
+        places = [a for a in outline.all("div") if a.get("class") == "chart"]
+        ids = {str(place["id"]) for place in places}
+        assert all(place["role"] == "img" and place["aria-label"] for place in places)
+        assert {name for name in ids if not name.startswith("trials-") and name != "map"} == set(
+            outline.data["figures"]
+        )
+        assert {"map", "gains", *(f"trials-{k}" for k in range(4))} <= ids
+
+    def test_every_choice_has_a_label(self, whole: str) -> None:
+        outline = Outline(whole)
+        labelled = {label["for"] for label in outline.all("label")}
+        assert (
+            {select["id"] for select in outline.all("select")}
+            == labelled
+            == {"party", "map-party", "map-across", "map-up"}
+        )
+
+    def test_renders_an_aggregation_of_files(self, pair: Result) -> None:
+        text = Outline(page(*pair)).text
+        assert "not a measurement" in text
+        assert "No federated model was trained" in text
+
+    def test_renders_a_run_without_default_and_with_one_hp_and_one_party(self) -> None:
+        space = SearchSpace.from_json({"C": {"type": "real", "range": [0, 1]}})
+        document, trials = aggregated(["only"], space)
+        assert (document["default"], document["verdict"]) == (None, None)
+        text = Outline(page(document, trials)).text
+        assert "no default to compare them with" in text
+        assert "There is one hyper-parameter" in text
+        assert "There is one party only" in text
+
+    def test_says_what_left_each_party_and_its_bytes(self, whole: str) -> None:
+        text = Outline(whole).text
+        size = len(party_trials("north", MIXED).to_json().encode())
+        assert f"{size:,}" in text
+        assert "trials: config, loss, error, folds, rows" in text
+        assert "age (numeric), north (categorical)" in text
+
+    def test_counts_the_trainings_that_were_saved(self, whole: str) -> None:
+        assert "would have taken 26 federated trainings; this run took 1." in Outline(whole).text
+
+    def test_refuses_trials_of_another_run(self, pair: Result) -> None:
+        document, trials = pair
+        other = party_trials("b", MIXED, seed=1)
+        with pytest.raises(InputError, match="party 'b': the result was not made from these trials"):
+            page(document, [trials[0], other])
+        with pytest.raises(InputError, match="party 'b'"):
+            page(document, trials[:1])
+
+    def test_refuses_what_is_no_result(self) -> None:
+        with pytest.raises(InputError, match="flora-result"):
+            page({"format": "flora-trials"}, [])
+
+
+class TestCertificate:
+    def test_says_that_none_was_computed(self, whole: str) -> None:
+        assert "None was computed in this run." in Outline(whole).text
+
+    def test_shows_each_number_with_its_status(self, pair: Result) -> None:
+        document, trials = pair
+        parties = {
+            "a": {"delta": {"value": 0.25, "status": "proved"}},
+            "b": {"delta": {"value": 0.5, "status": "assumed"}},
+        }
+        certificate = {
+            "bound": {"value": 0.125, "status": "estimated"},
+            "regret": {"ours": None},
+            "contributions": {"loss": 0.0625, "size": 0.03125},
+            "parties": parties,
+            "summary": ["It loses at most 0.125 more."],
+        }
+        run = Study({**document, "certificate": certificate}, tuple(trials), MIXED, Formula(lambda x: x[:, 0]))
+        found = section(run)
+        assert "It loses at most 0.125 more." in found
+        assert '<td>0.125</td><td><span class="status-estimated">estimated</span></td>' in found
+        assert '<td>0.25</td><td>0.5</td><td><span class="status-assumed">assumed</span></td>' in found
+        assert found.index("0.0625") < found.index("0.03125")
+
+
+class TestHostileText:
+    def test_makes_no_element_and_no_attribute(self, hostile: str, whole: str) -> None:
+        outline, harmless = Outline(hostile), Outline(whole)
+        names = {name for name, _ in outline.elements}
+        assert names <= {name for name, _ in harmless.elements} | {"pre", "/pre"}
+        assert len(outline.scripts) == 3
+        assert not [key for _, attributes in outline.elements for key in attributes if key.startswith("on")]
+
+    def test_is_shown_as_it_is(self, hostile: str) -> None:
+        outline = Outline(hostile)
+        for text in (EVIL_PARTY, EVIL_HP, *EVIL_VALUES):
+            assert " ".join(text.split()) in outline.text
+
+    def test_cannot_leave_the_data(self, hostile: str) -> None:
+        data = Outline(hostile).scripts[0]
+        assert data.isascii()
+        assert not re.search("[<>&]", data)
+
+    def test_is_no_tag_or_formula_for_plotly(self, hostile: str) -> None:
+        data = Outline(hostile).data
+        texts = [axis["title"]["text"] for axis in data["map"]["axes"]]
+        texts += [text for axis in data["map"]["axes"] for text in axis["ticktext"]]
+        texts += [party["name"] for party in data["trials"]]
+        assert plain(EVIL_PARTY) in texts
+        assert not [text for text in texts if "<" in text or "$" in text]
+
+    def test_is_escaped_by_construction(self) -> None:
+        assert element("p", "<b>", title='"') == '<p title="&quot;">&lt;b&gt;</p>'
+        assert "</script><" not in script_data("x", {"</script><": "<!--"}).removesuffix("</script>")
+
+
+class TestCharts:
+    def test_plotly_accepts_each_figure(self, whole: str) -> None:
+        figures = Outline(whole).data["figures"]
+        for figure in figures.values():
+            go.Figure(figure)  # raises on what Plotly does not know
+        assert len(figures) == 11
+
+    def test_the_map_is_the_surface(self, pair: Result) -> None:
+        run = Study.of(*pair)
+        grids, maps = run.map_grids(), run.maps()
+        assert set(maps) == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+        config = {**run.config, "C": grids[0][7], "kernel": "poly"}
+        assert maps[0, 2][1, 7] == pytest.approx(run.surface(run.space.encode([config]))[0])
+
+    def test_draws_real_values_on_every_kind_of_axis(self) -> None:
+        ticks = [axis.layout() for axis in axes_of(MIXED)]
+        assert ticks[0]["ticktext"] == ["0.01", "0.1", "1", "10", "100", "1000"]
+        assert ticks[0]["tickvals"] == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+        assert ticks[1]["ticktext"] == ["1", "2", "3", "4", "5", "6"]
+        assert ticks[2]["ticktext"] == ["rbf", "poly", "sigmoid"]
+        assert ticks[2]["tickvals"] == [0, 1, 2]
+        assert ticks[3]["ticktext"] == ["false", "true"]
+
+    def test_few_parties_have_marks_of_their_own_and_many_are_grey(self) -> None:
+        assert len({charts.mark(k, 8) for k in range(8)}) == 8
+        assert {charts.mark(k, 9) for k in range(9)} == {(charts.GREY, "circle")}
+
+    def test_draws_a_sample_of_very_many_trials_with_the_best_one(self) -> None:
+        trials = [Trial({"a": k / 3000, "b": 0.5, "c": 0.5}, 1.0 - (k == 1234)) for k in range(3000)]
+        party = PartyTrials("p", 9, PLAIN, "r2", tuple(trials))
+        document = {"config": trials[0].config, "default": None, "seed": 0}
+        drawn = charts.drawn_trials(Study(document, (party,), PLAIN, Formula(lambda x: x[:, 0])))[0]
+        assert len(drawn["loss"]) <= charts.MOST_TRIALS + 1
+        assert drawn["loss"][drawn["best"]] == 0.0
+
+    def test_draws_the_most_important_of_very_many_hps(self) -> None:
+        space = SearchSpace.from_json({f"h{k:02d}": {"type": "real", "range": [0, 1]} for k in range(20)})
+        party = party_trials("p", space)
+        document = {"config": party.trials[0].config, "default": None, "seed": 0}
+        run = Study(document, (party,), space, Formula(lambda x: x[:, 5:] @ np.arange(1, 16)))
+        assert [axis.parameter.name for axis in run.axes] == [f"h{k:02d}" for k in range(8, 20)]
+
+
+class TestImportance:
+    def test_of_a_sum_is_each_ones_share_of_the_variance(self) -> None:
+        found = importance_of(Formula(lambda x: x[:, 0] + 2 * x[:, 1]), PLAIN, 0, 4096)
+        assert [value.alone for value in found] == pytest.approx([0.2, 0.8, 0.0], abs=0.04)
+        assert [value.total for value in found] == pytest.approx([0.2, 0.8, 0.0], abs=0.04)
+
+    def test_of_a_pure_interaction_is_nothing_alone(self) -> None:
+        found = importance_of(Formula(lambda x: (x[:, 0] - 0.5) * (x[:, 1] - 0.5)), PLAIN, 0, 4096)
+        assert [value.alone for value in found] == pytest.approx([0, 0, 0], abs=0.06)
+        assert [value.total for value in found] == pytest.approx([1, 1, 0], abs=0.06)
+
+    def test_of_a_flat_surface_is_nothing(self) -> None:
+        found = importance_of(Formula(lambda x: np.full(len(x), 0.3)), PLAIN, 0, 64)
+        assert [(value.alone, value.total) for value in found] == [(0, 0)] * 3
+
+
+class TestAgreement:
+    @pytest.mark.parametrize(("surface", "weights"), [("aplm", "rows"), ("mplm", "equal"), ("sgm", "equal")])
+    def test_without_a_party_is_what_the_others_trials_teach(self, surface: str, weights: str) -> None:
+        trials = [party_trials(name, MIXED) for name in ("a", "b" * 90, "c" * 30)]  # of 61, 150 and 90 rows
+        document = {"surface": surface, "seed": 0, "regressor": "forest", "alpha": 1.0, "weights": weights}
+        run = Study(document, tuple(trials), MIXED, fit_surface(surface, trials, MIXED, 0, weights=weights))
+        others = fit_surface(surface, [trials[0], trials[2]], MIXED, 0, weights=weights)
+        points = run.sample[:50]
+        assert np.array_equal(run.without(1)(points), others(points))
+        assert not np.array_equal(run.surface(points), others(points))
+
+    def test_leaves_each_party_out_in_turn(self, pair: Result) -> None:
+        found = Study.of(*pair).left_out()
+        assert [name for name, _, _ in found] == ["a", "b"]
+        assert all(worse > -1e-9 for _, _, worse in found)  # the recommendation is the whole surface's minimum
+
+    def test_of_like_minded_parties_is_full_and_with_a_flat_one_unknown(self) -> None:
+        one = party_trials("a", MIXED)
+        twin = PartyTrials("b", 9, MIXED, one.scoring, one.trials)
+        flat = PartyTrials("c", 9, MIXED, one.scoring, tuple(Trial(t.config, 0.5) for t in one.trials))
+        document = {"config": one.best.config, "seed": 0, "regressor": "gp"}
+        surface = fit_surface("aplm", [one, twin, flat], MIXED, 0, regressor="gp")
+        matrix = Study(document, (one, twin, flat), MIXED, surface).agreement()
+        assert matrix[0, 1] > 0.999
+        assert np.isnan(matrix[0, 2])
+
+    def test_many_parties_are_not_left_out_and_share_one_legend(self) -> None:
+        trials = tuple(party_trials(f"clinic-{k:02d}", MIXED, count=2) for k in range(11))
+        run = Study({"config": MIXED.default, "seed": 0}, trials, MIXED, Formula(lambda x: x[:, 0]))
+        assert run.left_out() == []
+        assert "a trial of one of the 11 parties" in legend(run)
+        assert "clinic-00" not in legend(run)

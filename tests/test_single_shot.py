@@ -59,15 +59,33 @@ def test_the_verdict_decides_what_is_trained() -> None:
 
 def test_a_given_schema_leaves_with_nobody() -> None:
     schema = Schema("kind", "classification", (Column("x", "numeric"), Column("y", "numeric")), ("lower", "upper"))
+    _, seen = watched(replace(REQUEST, schema=schema))
+    assert all(reply.schema is None for reply in seen)
+
+
+def watched(request: Request) -> tuple[Outcome, list[Reply]]:
     seen: list[Reply] = []
 
-    def watched(step: Step) -> list[Reply]:
+    def ask(step: Step) -> list[Reply]:
         replies = list(in_process(three_parties())(step))
         seen.extend(replies)
         return replies
 
-    drive(single_shot(replace(REQUEST, schema=schema)), watched)
-    assert all(reply.schema is None for reply in seen)
+    return drive(single_shot(request), ask), seen
+
+
+def test_a_certificate_is_made_where_it_is_asked_for_and_else_nothing_more_leaves() -> None:
+    plain, replies = watched(REQUEST)
+    assert plain.certificate is None
+    assert not any(reply.sketch or reply.curves for reply in replies)
+    certified, replies = watched(replace(REQUEST, certificate=True))
+    assert certified.certificate is not None
+    assert certified.recommendation == plain.recommendation
+    assert certified.model == plain.model
+    evidence = [reply for reply in replies if reply.sketch]
+    assert [reply.party for reply in evidence] == ["north", "south", "west"]
+    assert all(len(reply.curves) == 2 for reply in evidence)
+    assert all(reply.rows not in (len(line) for line in reply.sketch.quantiles) for reply in evidence if reply.sketch)
 
 
 def fake(*, gain: float = 0.1, trials: PartyTrials | None = None, models: tuple[bytes, bytes] = (b"m", b"m")) -> Ask:

@@ -77,6 +77,11 @@ def _add_tune(commands: Any) -> None:
     _add_table_options(tune)
     _add_search_options(tune)
     _add_surface_options(tune)
+    tune.add_argument(
+        "--certificate",
+        action="store_true",
+        help="bound what remains to be gained; sketches of the data leave",
+    )
     tune.add_argument("--out", type=Path, default=Path("flora-run"), help="the folder of the run (%(default)s)")
     tune.add_argument("--json", action="store_true", help="print the result as one JSON object")
 

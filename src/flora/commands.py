@@ -196,6 +196,7 @@ def _request(options: Namespace) -> Request:
         send=options.send,
         seed=options.seed,
         surface=surface,
+        certificate=getattr(options, "certificate", False),
     )
 
 
@@ -236,8 +237,9 @@ def _stem(path: str) -> str:
 def _identity(tables: Mapping[str, pd.DataFrame], options: Namespace, request: Request) -> Document:
     """Return what makes a run the same run; its length may change. The searches compare the rows themselves."""
     settings = asdict(replace(request, schema=None))
+    may_change = ("trials", "send", "schema", "surface", "certificate")
     return {
-        **{key: value for key, value in settings.items() if key not in ("trials", "send", "schema", "surface")},
+        **{key: value for key, value in settings.items() if key not in may_change},
         "parties": {name: len(table) for name, table in sorted(tables.items())},
         "target": options.target,
         "drop": sorted(options.drop),

@@ -6,11 +6,13 @@ from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
 from flora.errors import InputError
+from flora.extrapolation import LearningCurve
 from flora.schema import Schema
+from flora.sketch import Sketch
 from flora.space import Config
 from flora.trials import PartyTrials, Trial
 
-StepName = Literal["describe", "search", "confirm", "train"]
+StepName = Literal["describe", "search", "confirm", "certify", "train"]
 T = TypeVar("T")
 
 
@@ -45,6 +47,8 @@ class Reply:
     schema: Schema | None = None
     trials: PartyTrials | None = None
     confirmations: tuple[Confirmation, ...] = ()
+    sketch: Sketch | None = None  # only if a certificate is asked for
+    curves: tuple[LearningCurve, ...] = ()
     model: bytes = b""  # after the one training: the same bytes from each party
     notes: tuple[str, ...] = ()  # sentences for the user: folds reduced, a constant column
 

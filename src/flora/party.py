@@ -9,14 +9,17 @@ from typing import Any
 import pandas as pd
 
 from flora.collective import Alone, Collective
+from flora.curves import learning_curve
 from flora.errors import DataError, InputError
 from flora.federation import Reply, Step
 from flora.model_file import pack
 from flora.models import family_of
+from flora.models.encoding import fit_encoding
 from flora.plan import SearchPlan
 from flora.randomness import derived_seed
 from flora.schema import Schema
 from flora.search import Progress, confirm, fold_count, no_progress, search_locally
+from flora.sketch import joint, sketch_of
 from flora.table import Rows, constant_columns, describe, encode
 from flora.workers import Map, one_by_one, one_thread
 
@@ -39,6 +42,7 @@ class Party:
             "describe": self._describe,
             "search": self._search,
             "confirm": self._confirm,
+            "certify": partial(self._certify, collective=collective or Alone()),
             "train": partial(self._train, collective=collective or Alone()),
         }
         try:
@@ -92,6 +96,19 @@ class Party:
         family = family_of(plan.family)
         measured = confirm(rows, plan, family, payload["configs"], party=self.name, spread=self.spread)
         return Reply(self.name, len(rows), confirmations=measured)
+
+    def _certify(self, payload: Any, collective: Collective) -> Reply:
+        """Tell how the rows are distributed, in means over rows, and how losses fall with more rows."""
+        plan, local = self._plan_and_rows(payload)
+        rows = encode(self.table, Schema.from_json(payload["schema"]))
+        with one_thread():
+            encoding = fit_encoding(rows, collective)  # with all parties: the same statistics everywhere
+        points = joint(encoding(rows.X), rows.y, len(rows.schema.classes))
+        curves = tuple(
+            learning_curve(local, plan, family_of(plan.family), config, party=self.name, spread=self.spread)
+            for config in payload["configs"]
+        )
+        return Reply(self.name, len(rows), sketch=sketch_of(points, party=self.name, seed=plan.seed), curves=curves)
 
     def _train(self, payload: Any, collective: Collective) -> Reply:
         plan, schema = SearchPlan.from_json(payload["plan"]), Schema.from_json(payload["schema"])

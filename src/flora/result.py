@@ -38,6 +38,7 @@ def tune_document(outcome: Outcome, choice: SurfaceChoice, seconds: Mapping[str,
         "model_digest": hashlib.sha256(outcome.model).hexdigest(),
         "schema": outcome.schema.to_json(),
         "notes": list(outcome.notes),
+        "certificate": outcome.certificate.to_json() if outcome.certificate else None,
         "seconds": {name: round(value, 3) for name, value in seconds.items()},
     }
 

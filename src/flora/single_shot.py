@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from flora.certificate import Certificate
+from flora.certify import certify
 from flora.errors import FloraError, InputError, TrialsError
 from flora.federation import Confirmation, Program, Reply, Step
 from flora.models import Family, family_of
@@ -34,6 +36,7 @@ class Request:
     send: int | None = None
     seed: int = 0
     surface: SurfaceChoice = field(default_factory=SurfaceChoice)
+    certificate: bool = False  # it costs a few fits, and more leaves a party
 
     def plan(self, task: Task) -> SearchPlan:
         """Return the search that every party will be asked for."""
@@ -63,6 +66,7 @@ class Outcome:
     trained: Config
     model: bytes
     notes: tuple[str, ...]
+    certificate: Certificate | None = None
 
 
 def single_shot(request: Request) -> Program[Outcome]:
@@ -81,11 +85,36 @@ def single_shot(request: Request) -> Program[Outcome]:
     rows = {reply.party: reply.rows for reply in confirmed}
     verdict = measured_verdict({party: pair[1] for party, pair in measured.items()}, rows)
 
+    certificate = None
+    if request.certificate:
+        configs = [dict(plan.space.default), dict(recommendation.config)]
+        evidence = yield Step("certify", {**common, "configs": configs})
+        certificate = certify(
+            trials,
+            plan.space,
+            surface,
+            recommendation,
+            seed=plan.seed,
+            sketches=[reply.sketch for reply in evidence if reply.sketch],
+            curves=[curve for reply in evidence for curve in reply.curves],
+        )
+
     chosen = recommendation.config if verdict.decision == "use" else plan.space.default
     trained = yield Step("train", {**common, "config": dict(chosen)})
     notes = tuple(f"{r.party}: {note}" for r in (*described, *searched) for note in r.notes)
     return Outcome(
-        plan, schema, rows, trials, surface, recommendation, measured, verdict, chosen, _model(trained), notes
+        plan,
+        schema,
+        rows,
+        trials,
+        surface,
+        recommendation,
+        measured,
+        verdict,
+        chosen,
+        _model(trained),
+        notes,
+        certificate,
     )
 
 

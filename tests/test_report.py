@@ -2,6 +2,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -16,6 +17,7 @@ from flora.report.analysis import Study, importance_of
 from flora.report.assembly import CONTENTS
 from flora.report.axes import axes_of, plain
 from flora.report.certificate import certificate as section
+from flora.report.evidence import disclosure
 from flora.report.markup import element, script_data
 from flora.report.sections import legend
 from flora.space import Points, SearchSpace
@@ -207,6 +209,8 @@ class TestCertificate:
         assert '<td>0.125</td><td><span class="status-estimated">estimated</span></td>' in found
         assert '<td>0.25</td><td>0.5</td><td><span class="status-assumed">assumed</span></td>' in found
         assert found.index("0.0625") < found.index("0.03125")
+        assert "averages of at least 10 rows" in disclosure(run)
+        assert "averages of at least 10 rows" not in disclosure(replace(run, document=document))
 
 
 class TestHostileText:

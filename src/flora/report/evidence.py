@@ -139,6 +139,7 @@ _STEPS = {
     "describe": "describe the columns",
     "search": "search locally",
     "confirm": "confirm on fresh folds",
+    "certify": "sketch the data, and learn from fewer rows",
     "train": "train one federated model",
 }
 
@@ -150,6 +151,10 @@ def disclosure(run: Study) -> Html:
     if any(entry.get("gain") is not None for entry in document["parties"]):
         words = "of the default and of the recommendation, and of their paired difference"
         rows += [["confirm", "loss, error, folds, rows, gain, gain_error", words]]
+    if document.get("certificate"):
+        words = "averages of at least 10 rows along random directions; sums, minima and maxima of columns"
+        rows += [["certify", "sketch", words]]
+        rows += [["certify", "curves: rows, loss, error", "of the default and the recommendation, on fewer rows"]]
     if document.get("model"):
         rows += [["train", "sums over all parties", document.get("training") or NONE]]
         rows += [["train", "the model", "the same at every party, after the one training"]]

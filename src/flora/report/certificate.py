@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from flora.certificate import TERMS
 from flora.report.analysis import Study
 from flora.report.markup import NONE, Html, element, folded, number, section, table
 
@@ -21,14 +22,6 @@ FORMS = {
 REGRETS = {
     "paper": "the bound on the relative regret as the paper states it: 0 is the best config, 1 the default",
     "ours": "the same with losses of the surface not taken for true ones",
-}
-TERMS = {
-    "shift": "the difference between the parties' data",
-    "loss": "the roughness of the losses between a config and the nearest trial",
-    "surface": "the roughness of the surface between a config and the nearest trial",
-    "training": "the surface's error at the trials themselves",
-    "size": "what training on all rows changes",
-    "minimiser": "the surface's minimum that was not found",
 }
 PARTY_NUMBERS = {
     "w": "the party's weight",

@@ -10,7 +10,8 @@ demo: .venv/runtime          ## a whole single-shot run on a bundled dataset
 test: .venv/dev              ## the whole test suite
 	$(BIN)/pytest
 
-test-browser: .venv/dev      ## the report in a real browser (Debian: apt-get install chromium)
+test-browser: .venv/dev      ## the report in a real browser: Debian's Chromium, installed if it is not there
+	test -x $${FLORA_BROWSER:-/usr/bin/chromium} || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium > /dev/null; }
 	FLORA_BROWSER=$${FLORA_BROWSER:-/usr/bin/chromium} $(BIN)/pytest -m browser tests/browser
 
 check: lint test             ## all that must pass before a commit

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from flora.errors import InputError
 from flora.recommendation import Recommendation
-from flora.result import RunFolder, aggregate_document, read_space, safe_name, write_whole
+from flora.result import RunFolder, aggregate_document, safe_name, write_whole
 from flora.surface import SurfaceChoice
 from flora.trials import PartyTrials, Trial
 from flora.verdict import Gain, Verdict
@@ -66,11 +66,3 @@ def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="draft"):
         write_whole(tmp_path / "a.json", b"new")
     assert (tmp_path / "a.json").read_bytes() == b"old"
-
-
-def test_a_space_file_says_what_is_wrong_with_it(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file"):
-        read_space(tmp_path / "none.json")
-    (tmp_path / "space.json").write_text('{"C": {"type": "real", "range": [1, 0]}}')
-    with pytest.raises(InputError, match=r"space\.json: C: need low < high, got 1 and 0"):
-        read_space(tmp_path / "space.json")

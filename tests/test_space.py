@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from flora.errors import SpaceError
 from flora.space import Boolean, Categorical, Config, Integer, Real, SearchSpace
+from flora.workers import workers
 
 STEADY = settings(derandomize=True, deadline=None, max_examples=60)
 MIXED = SearchSpace(
@@ -222,7 +223,9 @@ def test_numpy_scalars_are_values_too() -> None:
 
 
 def test_a_space_can_be_copied_and_sent_to_a_worker() -> None:
-    for other in (copy.deepcopy(MIXED), copy.copy(MIXED)):
+    with workers(2) as spread:
+        [sent] = spread(copy.copy, [MIXED])
+    for other in (copy.deepcopy(MIXED), sent):
         assert other == MIXED
         assert other.default == MIXED.default
 

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from optuna.distributions import (
 from flora.errors import SpaceError
 from flora.parameters import Boolean, Categorical, Integer, Parameter, Real
 from flora.space import SearchSpace
-from flora.space_formats import load_json, parameters_of
+from flora.space_formats import load_json, parameters_of, read_space
 
 STEADY = settings(derandomize=True, deadline=None, max_examples=150)
 LINEAR, LOG = {"space": "linear"}, {"space": "log"}
@@ -208,3 +209,14 @@ def test_loose_json_is_refused(text: str | bytes, says: str) -> None:
 
 def test_a_byte_order_mark_is_no_harm() -> None:
     assert load_json(b'\xef\xbb\xbf{"a": 1}') == {"a": 1}
+
+
+def test_a_space_file_says_what_is_wrong_with_it(tmp_path: Path) -> None:
+    with pytest.raises(SpaceError, match="no such file"):
+        read_space(tmp_path / "none.json")
+    (tmp_path / "space.json").write_text('{"C": {"type": "real", "range": [1, 0]}}')
+    with pytest.raises(SpaceError, match=r"space\.json: C: need low < high, got 1 and 0"):
+        read_space(tmp_path / "space.json")
+    (tmp_path / "space.json").write_text('{"C": {"type": "bool"}, "C": {"type": "bool"}}')
+    with pytest.raises(SpaceError, match="comes twice"):
+        read_space(tmp_path / "space.json")

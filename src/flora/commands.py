@@ -17,10 +17,11 @@ from flora.errors import DataError, InputError
 from flora.federation import Ask, Reply, Step, drive
 from flora.model_file import read_model
 from flora.party import Party
-from flora.result import RunFolder, aggregate_document, read_run, read_space, tune_document, write_whole
+from flora.result import RunFolder, aggregate_document, read_run, tune_document, write_whole
 from flora.schema import Schema, agree
 from flora.single_shot import Request, schema_of, single_shot, trials_of
 from flora.single_shot import aggregate as aggregate_trials
+from flora.space_formats import read_space
 from flora.split import split
 from flora.surface import SurfaceChoice
 from flora.table import describe, read_table

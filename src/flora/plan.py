@@ -58,3 +58,16 @@ class SearchPlan:
 def _at_least(name: str, value: Any, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
+
+
+def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """Return in words what a stored search or run has otherwise than this one, or None where they are the same."""
+    for key, value in now.items():
+        if stored.get(key) != value:
+            return f"its {key} is {_brief(stored.get(key))}, now {_brief(value)}"
+    return None
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from flora.errors import InputError
 from flora.models import family_of
+from flora.plan import first_difference
 from flora.recommendation import Recommendation
 from flora.single_shot import Outcome
-from flora.space_formats import parameters_of
 from flora.surface import SurfaceChoice
 from flora.trials import PartyTrials
 from flora.verdict import Verdict, gamma
@@ -157,12 +157,9 @@ class RunFolder:
             stored = json.loads(marker.read_bytes())
         except (OSError, ValueError):
             raise InputError(f"{self.path} is not a folder of this run; name another with --out") from None
-        for key, value in self.identity.items():
-            if stored.get(key) != value:
-                raise InputError(
-                    f"{self.path} holds another run: its {key} is {_brief(stored.get(key))}, now {_brief(value)}; "
-                    "name another folder with --out"
-                )
+        difference = first_difference(stored, self.identity)
+        if difference:
+            raise InputError(f"{self.path} holds another run: {difference}; name another folder with --out")
 
 
 def read_run(path: Path) -> tuple[dict[str, Any], list[PartyTrials]]:
@@ -194,24 +191,3 @@ def write_whole(path: Path, data: bytes) -> None:
     draft = path.with_name(f".{path.name}.draft")
     draft.write_bytes(data)
     draft.replace(path)
-
-
-def read_space(path: str | Path) -> Any:
-    """Return the JSON of a search space file, checked to be one."""
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    try:
-        document = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not a JSON file ({error})") from error
-    try:
-        parameters_of(document)  # its defaults may be the model's own, so it is no whole space yet
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-    return document
-
-
-def _brief(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from flora.errors import SpaceError
@@ -88,6 +89,22 @@ def _values(name: str, entry: Entry) -> tuple[Value, ...]:
     if not isinstance(values, list | tuple):
         raise SpaceError(f"{name}: the values must be a list, got {_short(values)}")
     return tuple(values)
+
+
+def read_space(path: str | Path) -> Any:
+    """Return the JSON of a search space file, checked to be one; its defaults may still be the model's own."""
+    path = Path(path)
+    if not path.is_file():
+        raise SpaceError(f"{path}: no such file")
+    try:
+        document = load_json(path.read_bytes())
+    except ValueError as error:
+        raise SpaceError(f"{path}: not a JSON file ({error})") from error
+    try:
+        parameters_of(document)
+    except SpaceError as error:
+        raise SpaceError(f"{path}: {error}") from error
+    return document
 
 
 def load_json(text: str | bytes) -> Any:

@@ -15,7 +15,7 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from flora.errors import InputError
-from flora.plan import SearchPlan
+from flora.plan import SearchPlan, first_difference
 from flora.randomness import derived_seed
 from flora.samplers import config_from, distributions_of, make_sampler, params_from
 from flora.space import Config
@@ -153,17 +153,9 @@ def _check_same_search(path: Path, study: optuna.Study, identity: Mapping[str, A
     if stored is None:  # new, or killed in its first moment
         study.set_user_attr("flora", dict(identity))
         return
-    for key, value in identity.items():
-        if stored.get(key) != value:
-            raise InputError(
-                f"{path} holds another search: its {key} is {_brief(stored.get(key))}, now {_brief(value)}; "
-                "use another output, or delete it"
-            )
-
-
-def _brief(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    difference = first_difference(stored, identity)
+    if difference:
+        raise InputError(f"{path} holds another search: {difference}; use another output, or delete it")
 
 
 @contextmanager

@@ -62,9 +62,11 @@ class Recorder(SupportVectors):
 
     seen: Any = None
 
-    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:
+    def score(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
         self.seen.append((train, test))
-        return super().score(config, train, test, scoring, seed)
+        return super().score(config, train, test, scoring, seed, path)
 
 
 @pytest.mark.parametrize("count", [41, 83, 120, 241])
@@ -97,8 +99,12 @@ def test_the_same_curve_in_whatever_order_fits_are_made_and_another_for_another_
 class Lenient(SupportVectors):
     """An SVM that is content with rows of one class."""
 
-    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:
-        return super().score(config, train, test, scoring, seed) if len(np.unique(train.y)) > 1 else [(config, 0.5)]
+    def score(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
+        return (
+            super().score(config, train, test, scoring, seed, path) if len(np.unique(train.y)) > 1 else [(config, 0.5)]
+        )
 
 
 def test_a_size_that_would_lose_a_class_is_left_out() -> None:
@@ -131,10 +137,12 @@ class Hungry(SupportVectors):
     least: int = 30
     some: bool = True
 
-    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:
+    def score(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
         if len(train) < self.least and not (self.some and train.X[0, 0] > train.X[1, 0]):
             raise MemoryError("too few")
-        return super().score(config, train, test, scoring, seed)
+        return super().score(config, train, test, scoring, seed, path)
 
 
 def test_a_size_at_which_a_fit_fails_is_left_out_and_none_at_all_is_an_error() -> None:

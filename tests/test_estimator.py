@@ -64,7 +64,7 @@ def together(name: str, parties: Sequence[Rows], config: Mapping[str, Any], seed
     def share(rows: Rows) -> Any:
         def run(collective: Collective) -> SoftVote:
             with one_thread():  # as a party does: OpenMP's sums hang on the number of threads
-                return family.train(config, rows, collective, seed)
+                return family.train(config, rows, collective, seed).model
 
         return run
 
@@ -73,7 +73,7 @@ def together(name: str, parties: Sequence[Rows], config: Mapping[str, Any], seed
 
 
 def alone(name: str, rows: Rows, **config: Any) -> SoftVote:
-    return AnyEstimator.named(name).train(config, rows, Alone(), 0)
+    return AnyEstimator.named(name).train(config, rows, Alone(), 0).model
 
 
 class TestNamed:

@@ -53,7 +53,7 @@ Wrap = Callable[[Collective], Collective]
 def train(parts: Sequence[Rows], config: Config, wraps: Mapping[int, Wrap] | None = None) -> list[BoostedTrees]:
     def share(rank: int) -> Callable[[Collective], BoostedTrees]:
         wrap: Wrap = (wraps or {}).get(rank, lambda collective: collective)
-        return lambda collective: HGB.train(config, parts[rank], wrap(collective), 0)
+        return lambda collective: HGB.train(config, parts[rank], wrap(collective), 0).model
 
     return in_step([share(rank) for rank in range(len(parts))])
 
@@ -164,7 +164,7 @@ class TestTheModel:
     @pytest.mark.parametrize("kind", KINDS)
     def test_files_bring_the_model_back(self, kind: str) -> None:
         rows = table(kind, 200)
-        model = HGB.train({"max_iter": 5}, rows, Alone(), 0)
+        model = HGB.train({"max_iter": 5}, rows, Alone(), 0).model
         again = HGB.load(model.files(), rows.schema)
         assert again.files() == model.files()
         assert np.array_equal(again.predict(rows.X), model.predict(rows.X))
@@ -173,14 +173,14 @@ class TestTheModel:
     def test_classes_are_places_and_probabilities_sum_to_one(self) -> None:
         for kind, k in (("binary", 2), ("three", 3)):
             rows = table(kind, 300)
-            model = HGB.train({"max_iter": 20}, rows, Alone(), 0)
+            model = HGB.train({"max_iter": 20}, rows, Alone(), 0).model
             probabilities = model.predict_proba(rows.X)
             assert probabilities is not None
             assert probabilities.shape == (300, k)
             assert probabilities.sum(axis=1) == pytest.approx(1)
             assert np.array_equal(model.predict(rows.X), probabilities.argmax(axis=1))
             assert (model.predict(rows.X) == rows.y).mean() > 0.9
-        assert HGB.train({"max_iter": 2}, table("regression", 100), Alone(), 0).predict_proba(rows.X) is None
+        assert HGB.train({"max_iter": 2}, table("regression", 100), Alone(), 0).model.predict_proba(rows.X) is None
 
     def test_a_file_that_is_no_model_is_refused(self) -> None:
         schema = table("binary", 50).schema
@@ -190,7 +190,7 @@ class TestTheModel:
             HGB.load({"model.txt": b"nonsense"}, schema)
         fewer = Schema("t", "classification", schema.columns[:2], (0, 1))
         with pytest.raises(InputError, match="the schema has 2 columns, the model 6"):
-            HGB.load(HGB.train({"max_iter": 2}, table("binary", 50), Alone(), 0).files(), fewer)
+            HGB.load(HGB.train({"max_iter": 2}, table("binary", 50), Alone(), 0).model.files(), fewer)
 
 
 class TestWhatLeavesAParty:
@@ -219,7 +219,7 @@ class TestWhatLeavesAParty:
         assert not found & set(rows.X[:, [0, 1, 2, 5]].ravel())
 
     def test_the_model_tells_nothing_of_the_machine(self) -> None:
-        found = text(HGB.train({"max_iter": 2}, table("binary", 100), Alone(), 0))
+        found = text(HGB.train({"max_iter": 2}, table("binary", 100), Alone(), 0).model)
         assert "parameters" not in found
         assert "num_machines" not in found
 
@@ -342,7 +342,7 @@ class TestHyperParameters:
     ])  # fmt: skip
     def test_each_moves_the_model(self, name: str, value: Value) -> None:
         rows = table("regression", 200)
-        default, moved = (HGB.train(config, rows, Alone(), 0) for config in ({}, {name: value}))
+        default, moved = (HGB.train(config, rows, Alone(), 0).model for config in ({}, {name: value}))
         assert text(default) != text(moved)
 
     @pytest.mark.parametrize(("config", "message"), [
@@ -355,3 +355,14 @@ class TestHyperParameters:
         rows = table("binary", 50)
         with pytest.raises(SpaceError, match=message):
             HGB.score(config, rows, rows, "accuracy", 0)
+
+
+def test_one_fit_scores_its_whole_path_as_fits_of_their_own_would() -> None:
+    rows = table("binary", 300)
+    train_rows, test_rows = rows.take(np.arange(200)), rows.take(np.arange(200, 300))
+    config = {"max_iter": 12, "learning_rate": 0.3}
+    path = [{**config, "max_iter": count} for count in (3, 40, 25)]
+    scores = HGB.score(config, train_rows, test_rows, "roc_auc", 5, path)
+    alone = [HGB.score(each, train_rows, test_rows, "roc_auc", 5)[0] for each in (config, *path)]
+    assert list(scores) == alone
+    assert len({score for _, score in scores}) > 1

@@ -47,7 +47,7 @@ def halves(rows: Rows) -> tuple[Rows, Rows]:
 
 def train(rows: Rows, shares: list[NDArray[np.intp]], config: Config = FAST, seed: int = 1) -> list[PerceptronModel]:
     def party(share: NDArray[np.intp], collective: Collective) -> PerceptronModel:
-        return Perceptron().train(config, rows.take(share), collective, seed)
+        return Perceptron().train(config, rows.take(share), collective, seed).model
 
     return in_step([lambda c, s=share: party(s, c) for share in shares])  # type: ignore[misc]
 
@@ -95,8 +95,8 @@ def test_the_seed_decides() -> None:
 
 def test_the_first_weights_are_glorots_and_a_step_is_adams() -> None:
     rows = table(load_breast_cancer, most=14)  # too few to validate on
-    model = Perceptron().train({**FAST, "max_iter": 1}, rows, Alone(), 0)
-    start = Perceptron().train({**FAST, "max_iter": 1, "learning_rate_init": 1e-12}, rows, Alone(), 0)
+    model = Perceptron().train({**FAST, "max_iter": 1}, rows, Alone(), 0).model
+    start = Perceptron().train({**FAST, "max_iter": 1, "learning_rate_init": 1e-12}, rows, Alone(), 0).model
     bound = np.sqrt(6 / (30 + 50))  # Glorot's, and one Adam step is the learning rate
     assert 0.95 * bound < np.abs(start.layers.matrices[0]).max() <= bound
     moves = np.abs(model.layers.weights - start.layers.weights)
@@ -108,7 +108,7 @@ def test_the_first_weights_are_glorots_and_a_step_is_adams() -> None:
 def test_the_forward_pass_is_scikit_learns(load: Any, activation: str) -> None:
     rows = table(load)
     network = MLPClassifier(50, activation=activation, random_state=0)
-    model = Perceptron().train({**FAST, "activation": activation, "max_iter": 2}, rows, Alone(), 0)
+    model = Perceptron().train({**FAST, "activation": activation, "max_iter": 2}, rows, Alone(), 0).model
     dense = model.encoding(rows.X)
     network.partial_fit(dense, rows.y, classes=np.arange(len(rows.schema.classes)))
     weights = np.concatenate([part.ravel() for part in (*network.coefs_, *network.intercepts_)])
@@ -128,7 +128,7 @@ def test_parties_may_lack_classes_or_have_few_rows_or_none() -> None:
 
 def test_without_validation_rows_every_round_is_run_and_the_last_weights_stay() -> None:
     rows, recorder = table(load_iris, most=14), Recorder()
-    model = Perceptron().train({**FAST, "max_iter": 40}, rows, recorder, 0)
+    model = Perceptron().train({**FAST, "max_iter": 40}, rows, recorder, 0).model
     sums = [values for values, _ in recorder.sent if len(values) == len(model.layers.weights) + 1]
     assert len(sums) == 40
     assert np.array_equal(model.layers.weights, sums[-1][:-1] / 14)
@@ -158,7 +158,7 @@ def test_what_leaves_has_no_axis_of_rows(load: Any, task: Task) -> None:
     def party(share: NDArray[np.intp], collective: Collective) -> PerceptronModel:
         recorder = Recorder(collective)
         recorders.append(recorder)
-        return Perceptron().train({**FAST, "max_iter": 3}, rows.take(share), recorder, 7)
+        return Perceptron().train({**FAST, "max_iter": 3}, rows.take(share), recorder, 7).model
 
     in_step([lambda c, s=share: party(s, c) for share in np.split(np.arange(134), 2)])  # type: ignore[misc]
     assert len(recorders) == 2
@@ -191,7 +191,7 @@ def test_the_space_is_the_papers() -> None:
 
 def test_files_of_another_network_are_refused() -> None:
     iris, cancer = (table(load) for load in (load_iris, load_breast_cancer))
-    files = dict(Perceptron().train({**FAST, "max_iter": 1}, iris, Alone(), 0).files())
+    files = dict(Perceptron().train({**FAST, "max_iter": 1}, iris, Alone(), 0).model.files())
     with pytest.raises(InputError, match=r"weights\.npy: must hold float64 of shape"):
         MLP.load(files, cancer.schema)
     with pytest.raises(InputError, match="no network has 50 hidden units with 'sine'"):

@@ -43,7 +43,7 @@ def trained(family: str, table: pd.DataFrame) -> StoredModel:
     task: Task = "regression" if "Ridge" in family else "classification"
     target, other = ("cost", "sick") if task == "regression" else ("sick", "cost")
     schema = describe(table, target, task=task, drop=[other])
-    model = AnyEstimator.named(family).train(FAMILIES[family], encode(table, schema), Alone(), 0)
+    model = AnyEstimator.named(family).train(FAMILIES[family], encode(table, schema), Alone(), 0).model
     return StoredModel(model, family, schema, FAMILIES[family])
 
 
@@ -80,7 +80,7 @@ class TestRoundTrip:
         def share(table: pd.DataFrame) -> Any:
             def run(collective: Any) -> bytes:
                 rows = encode(table, whole)
-                model: SoftVote = AnyEstimator.named(family).train(FAMILIES[family], rows, collective, 0)
+                model: SoftVote = AnyEstimator.named(family).train(FAMILIES[family], rows, collective, 0).model
                 return pack(model, family=family, schema=whole, config=FAMILIES[family])
 
             return run

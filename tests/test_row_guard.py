@@ -144,7 +144,7 @@ class TestWhatLeavesAParty:
 
         def share(collective: Collective) -> SoftVote:
             ends.append(Recording(collective))
-            return family.train({}, rows, ends[-1], 0)
+            return family.train({}, rows, ends[-1], 0).model
 
         in_step([share, share])
         for end in ends:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,12 @@ class Fragile(SupportVectors):
 
     limit: float = 1.5
 
-    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:
+    def score(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
         if float(config["C"]) > self.limit:
             raise MemoryError("patient 4711 does not fit")
-        return super().score(config, train, test, scoring, seed)
+        return super().score(config, train, test, scoring, seed, path)
 
 
 def test_a_failed_trial_is_recorded_and_its_text_stays_here(tmp_path: Path) -> None:
@@ -115,10 +118,12 @@ def test_all_trials_failing_is_an_error_that_says_why() -> None:
 class Deadly(SupportVectors):
     """An SVM that takes its worker process with it."""
 
-    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:
+    def score(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
         if float(config["C"]) > 1.5:
             os._exit(1)
-        return super().score(config, train, test, scoring, seed)
+        return super().score(config, train, test, scoring, seed, path)
 
 
 def test_a_dead_worker_is_no_failed_trial(tmp_path: Path) -> None:

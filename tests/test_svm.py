@@ -57,7 +57,7 @@ def trained(classes: int) -> list[SupportVectorModel]:
 
 def train(rows: Rows, shares: list[NDArray[np.intp]]) -> list[SupportVectorModel]:
     def party(share: NDArray[np.intp], collective: Collective) -> SupportVectorModel:
-        return SVM.train(CONFIG, rows.take(share), collective, 7)
+        return SVM.train(CONFIG, rows.take(share), collective, 7).model
 
     return in_step([lambda c, s=share: party(s, c) for share in shares])  # type: ignore[misc]
 
@@ -92,7 +92,7 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
 
 def test_a_loose_tolerance_still_bounds_the_decision_values() -> None:
     rows, config = blobs(2), {"C": 1000.0, "gamma": 5.0}
-    loose, tight = (SVM.train({**config, "tol": tol}, rows, Alone(), 0) for tol in (0.1, 1e-5))
+    loose, tight = (SVM.train({**config, "tol": tol}, rows, Alone(), 0).model for tol in (0.1, 1e-5))
     assert np.abs(loose.decision_function(rows.X) - tight.decision_function(rows.X)).max() < 0.1
 
 
@@ -112,7 +112,7 @@ def test_what_leaves_has_no_axis_of_rows() -> None:
     def party(share: NDArray[np.intp], collective: Collective) -> SupportVectorModel:
         recorder = Recorder(collective)
         recorders.append(recorder)
-        return SVM.train(CONFIG, rows.take(share), recorder, 7)
+        return SVM.train(CONFIG, rows.take(share), recorder, 7).model
 
     shares = [np.arange(53), np.arange(53, 106)]
     in_step([lambda c, s=share: party(s, c) for share in shares])  # type: ignore[misc]
@@ -130,7 +130,7 @@ def test_features_are_those_of_the_kernel() -> None:
 
 def test_classes_that_no_party_has_are_left_out() -> None:
     rows = blobs(2, known=4)
-    model = SVM.train(CONFIG, rows, Alone(), 7)
+    model = SVM.train(CONFIG, rows, Alone(), 7).model
     assert model.classes.tolist() == [0, 1]
     np.testing.assert_allclose(model.decision_function(rows.X), pooled(model, rows), rtol=0, atol=1e-6)
 
@@ -147,7 +147,7 @@ def test_it_learns_about_as_well_as_the_exact_machine() -> None:
     rows = Rows(X, y.astype(np.int64), schema)
     train_rows, test_rows = rows.take(np.arange(0, 400)), rows.take(np.arange(400, 569))
     ((_, exact),) = SVM.score({"C": 1.0, "gamma": 0.1}, train_rows, test_rows, "balanced_accuracy", 0)
-    model = SVM.train({"C": 1.0, "gamma": 0.1}, train_rows, Alone(), 0)
+    model = SVM.train({"C": 1.0, "gamma": 0.1}, train_rows, Alone(), 0).model
     assert balanced_accuracy_score(test_rows.y, model.predict(test_rows.X)) > exact - 0.03
 
 

@@ -115,8 +115,8 @@ class Party:
         plan.space.check(payload["config"])
         rows = encode(self.table, schema)
         with one_thread():
-            model = family_of(plan.family).train(payload["config"], rows, collective, derived_seed(plan.seed, "train"))
-        packed = pack(model, family=plan.family, schema=schema, config=payload["config"])
+            done = family_of(plan.family).train(payload["config"], rows, collective, derived_seed(plan.seed, "train"))
+        packed = pack(done.model, family=plan.family, schema=schema, config=done.config)
         return Reply(self.name, len(rows), model=packed)
 
     def _plan_and_rows(self, payload: Any) -> tuple[SearchPlan, Rows]:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 from flora.collective import Collective
 from flora.errors import DataError, InputError
 from flora.federation import Confirmation
-from flora.models import Model, Scores
+from flora.models import Model, Scores, Trained
 from flora.plan import SearchPlan
 from flora.schema import Schema, Task
 from flora.search import confirm, search_locally
@@ -55,6 +55,7 @@ class GivenEstimator:
     name: str
     tasks: frozenset[Task]
     note: str = "The estimator is refitted on the rows of all parties."
+    passes_through: frozenset[str] = frozenset()
 
     def space(self, task: Task) -> SearchSpace:  # noqa: ARG002  (Family's signature)
         """Refuse: an estimator alone has no space."""
@@ -68,7 +69,15 @@ class GivenEstimator:
                 raise InputError(f"{name}: no parameter of {self.name}, which has {sorted(known)}")
         return {name: known[name] for name in names}
 
-    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:  # noqa: ARG002
+    def score(
+        self,
+        config: Config,
+        train: Rows,
+        test: Rows,
+        scoring: str,  # noqa: ARG002
+        seed: int,
+        path: Sequence[Config] = (),  # noqa: ARG002
+    ) -> Scores:
         """Fit a clone on ``train`` and score it on ``test``."""
         fitted = configured(self.estimator, config, seed).fit(train.X, train.y)
         return [(config, float(self.scorer(fitted, test.X, test.y)))]
@@ -76,7 +85,9 @@ class GivenEstimator:
     def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
         """Do nothing: no model leaves this process."""
 
-    def train(self, config: Config, rows: Rows, collective: Collective, seed: int) -> Model:
+    def train(
+        self, config: Config, rows: Rows, collective: Collective, seed: int, held: Rows | None = None
+    ) -> Trained[Model]:
         """Refuse: here all rows are in one place."""
         raise NotImplementedError("FloraSearchCV refits the estimator itself")
 

@@ -1,7 +1,8 @@
 """Families of models: what a config means, how good it is on a party's rows, how it is trained by all parties."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,20 @@ class Model(Protocol):
         ...
 
 
+M_co = TypeVar("M_co", bound=Model, covariant=True)
+
+
+@dataclass(frozen=True)
+class Trained(Generic[M_co]):
+    """What came of a training: the model, and the config as it was trained.
+
+    It is the config that was asked for, but for the HPs that the training passes through and chooses itself.
+    """
+
+    model: M_co
+    config: Config
+
+
 class Family(Protocol):
     """A kind of model. A family is a value without state."""
 
@@ -52,6 +67,11 @@ class Family(Protocol):
         """How the parties train it together, in a sentence for the user."""
         ...
 
+    @property
+    def passes_through(self) -> frozenset[str]:
+        """The whole-number HPs, as the number of trees, whose every smaller value a fit passes through on its way."""
+        ...
+
     def space(self, task: Task) -> SearchSpace:
         """Return the family's own space, with its default config."""
         ...
@@ -60,16 +80,27 @@ class Family(Protocol):
         """Return the defaults of a user's own choice of HPs, where there are any; refuse HPs that it does not have."""
         ...
 
-    def score(self, config: Config, train: "Rows", test: "Rows", scoring: str, seed: int) -> Scores:
-        """Fit on ``train``, score on ``test``: the scikit-learn scores of one or more configs."""
+    def score(
+        self, config: Config, train: "Rows", test: "Rows", scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
+        """Fit on ``train``, score on ``test``: the scikit-learn scores of the config, then of each of ``path``.
+
+        The configs of ``path`` differ from ``config`` in one HP that the fit passes through, and only there.
+        """
         ...
 
     def rehearse(self, config: Config, rows: "Rows", seed: int) -> None:
         """Raise where this party's model could not leave it: better before the search than after it."""
         ...
 
-    def train(self, config: Config, rows: "Rows", collective: Collective, seed: int) -> Model:
-        """Train with all parties over the collective. Each party calls this with its own rows."""
+    def train(
+        self, config: Config, rows: "Rows", collective: Collective, seed: int, held: "Rows | None" = None
+    ) -> Trained[Model]:
+        """Train with all parties over the collective. Each party calls this with its own rows.
+
+        Where rows are ``held`` out, the parties' summed losses on them choose the HPs that the training passes
+        through, if the family has any.
+        """
         ...
 
     def load(self, files: Mapping[str, bytes], schema: Schema) -> Model:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from flora.collective import Alone, Collective
 from flora.errors import DataError, InputError, SpaceError
-from flora.models import Scores
+from flora.models import Scores, Trained
 from flora.models.arrays import document_of, document_to_bytes
 from flora.models.encoding import Encoding, fit_encoding
 from flora.models.row_guard import without_rows
@@ -30,6 +30,7 @@ class AnyEstimator:
 
     name: str
     kind: type[Any]
+    passes_through: frozenset[str] = frozenset()
 
     @classmethod
     def named(cls, name: str) -> Self:
@@ -82,7 +83,15 @@ class AnyEstimator:
         found = self._parameters(names)
         return {name: value for name, value in found.items() if isinstance(value, int | float | str)}
 
-    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:
+    def score(
+        self,
+        config: Config,
+        train: Rows,
+        test: Rows,
+        scoring: str,
+        seed: int,
+        path: Sequence[Config] = (),  # noqa: ARG002
+    ) -> Scores:
         """Fit on ``train``, score on ``test``. Warnings about this config's fit are not the user's fault."""
         from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
         from sklearn.metrics import get_scorer
@@ -98,7 +107,14 @@ class AnyEstimator:
         """Raise if the model keeps rows, or is none that can be stored."""
         self._own_model(config, rows, fit_encoding(rows, Alone()), derived_seed(seed, "fit"))
 
-    def train(self, config: Config, rows: Rows, collective: Collective, seed: int) -> "SoftVote":
+    def train(
+        self,
+        config: Config,
+        rows: Rows,
+        collective: Collective,
+        seed: int,
+        held: Rows | None = None,  # noqa: ARG002
+    ) -> "Trained[SoftVote]":
         """Train this party's own model and exchange it, and the number of rows, with the other parties."""
         encoding = fit_encoding(rows, collective)
         data = self._own_model(config, rows, encoding, derived_seed(seed, "fit", collective.rank))
@@ -106,7 +122,7 @@ class AnyEstimator:
         parties = {_file_name(k): model for k, model in enumerate(collective.allgather(data))}
         documents = {"weights.json": {"rows": counts}, "encoding.json": encoding.to_json()}
         files = {**parties, **{name: document_to_bytes(document) for name, document in documents.items()}}
-        return self.load(files, rows.schema)
+        return Trained(self.load(files, rows.schema), config)
 
     def load(self, files: Mapping[str, bytes], schema: Schema) -> "SoftVote":
         """Return the model that :meth:`SoftVote.files` wrote. What it holds must be what its name says."""

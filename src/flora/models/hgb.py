@@ -21,9 +21,10 @@ from sklearn.metrics import get_scorer
 
 from flora.collective import Collective, Floats
 from flora.errors import InputError, SpaceError
-from flora.models import Scores
+from flora.models import Scores, Trained
 from flora.models.edges import Edges, agree_on_edges
 from flora.models.lightgbm_network import connected
+from flora.models.tree_count import best_tree_count
 from flora.randomness import derived_seed
 from flora.schema import Schema, Task
 from flora.space import Config, Integer, Real, SearchSpace, Value
@@ -84,6 +85,7 @@ class GradientBoosting:
     note: str = (
         "The parties sum the histograms of each leaf and grow the same trees, as if their rows lay in one table."
     )
+    passes_through: frozenset[str] = frozenset({"max_iter", "num_iterations"})
 
     def space(self, task: Task) -> SearchSpace:
         """Return the paper's space, with scikit-learn's defaults."""
@@ -99,9 +101,12 @@ class GradientBoosting:
         """Return LightGBM's defaults of the named HPs."""
         return {name: _setting(name).default for name in names}
 
-    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:
-        """Fit on ``train`` alone, with LightGBM's own bins, and score on ``test``."""
-        params = _params(config, train.schema, seed)
+    def score(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
+        """Fit on ``train`` alone, with LightGBM's own bins, and score on ``test`` after each number of trees."""
+        trees = [_params(step, train.schema, seed)["num_iterations"] for step in (config, *path)]
+        params = {**_params(config, train.schema, seed), "num_iterations": max(trees)}
         dataset = lgb.Dataset(
             train.X, train.y, params=params, categorical_feature=list(train.schema.categorical), free_raw_data=True
         )
@@ -109,15 +114,21 @@ class GradientBoosting:
         for _ in range(params["num_iterations"]):
             if booster.update():
                 break
-        model = BoostedTrees(booster, train.schema)
-        scored = _Classifier(model) if train.schema.task == "classification" else _Regressor(model)
-        return [(config, float(get_scorer(scoring)(scored, test.X, test.y)))]
+        scored = _Classifier if train.schema.task == "classification" else _Regressor
+        models = [scored(BoostedTrees(booster, train.schema, count)) for count in trees]
+        scores = [float(get_scorer(scoring)(model, test.X, test.y)) for model in models]
+        return list(zip((config, *path), scores, strict=True))
 
     def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
         """Do nothing: only sums leave a party."""
 
-    def train(self, config: Config, rows: Rows, collective: Collective, seed: int) -> "BoostedTrees":
-        """Train with all parties: agree on the edges by counts, then let LightGBM sum histograms."""
+    def train(
+        self, config: Config, rows: Rows, collective: Collective, seed: int, held: Rows | None = None
+    ) -> "Trained[BoostedTrees]":
+        """Train with all parties: agree on the edges by counts, then let LightGBM sum histograms.
+
+        With rows held out the model is cut after the number of trees that does best on them.
+        """
         params = _params(config, rows.schema, seed)
         edges = agree_on_edges(rows.X, _categories(rows.schema), collective, most=params["max_bin"] - 1)
         start = _start(rows, collective)
@@ -132,7 +143,12 @@ class GradientBoosting:
                 if finished:
                     break
             text = booster.model_to_string()
-        return BoostedTrees.from_text(_on_raw_values(text, edges, start), rows.schema)
+        model = BoostedTrees.from_text(_on_raw_values(text, edges, start), rows.schema)
+        if held is None:
+            return Trained(model, config)
+        count = best_tree_count(model.booster, held, collective)
+        name = "num_iterations" if "num_iterations" in config else "max_iter"
+        return Trained(model.cut(count), {**config, name: count})
 
     def load(self, files: Mapping[str, bytes], schema: Schema) -> "BoostedTrees":
         """Return the model of ``model.txt``."""
@@ -147,6 +163,7 @@ class BoostedTrees:
 
     booster: lgb.Booster
     schema: Schema
+    trees: int | None = None  # only the first so many iterations; else all
 
     @classmethod
     def from_text(cls, text: str, schema: Schema) -> Self:
@@ -160,6 +177,10 @@ class BoostedTrees:
                 f"{MODEL_FILE}: the schema has {len(schema.columns)} columns, the model {booster.num_feature()}"
             )
         return cls(booster, schema)
+
+    def cut(self, count: int) -> Self:
+        """Return the model of the first ``count`` iterations alone."""
+        return self.from_text(self.booster.model_to_string(num_iteration=count), self.schema)
 
     def predict(self, X: Floats) -> NDArray[Any]:
         """Return places in the list of classes, or real numbers: (n, d) -> (n,)."""
@@ -178,7 +199,7 @@ class BoostedTrees:
         return {MODEL_FILE: self.booster.model_to_string().encode()}
 
     def _raw(self, X: Floats) -> Floats:
-        return np.asarray(self.booster.predict(X, num_threads=1))
+        return np.asarray(self.booster.predict(X, num_iteration=self.trees, num_threads=1))
 
 
 class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from flora.collective import Alone, Collective
 from flora.errors import InputError
-from flora.models import Scores
+from flora.models import Scores, Trained
 from flora.models.arrays import document_of, document_to_bytes, floats_of, floats_to_bytes
 from flora.models.encoding import Encoding, fit_encoding
 from flora.randomness import derived_seed, stream
@@ -121,6 +121,7 @@ class Perceptron:
         "Federated averaging: in each round every party trains one epoch, the weights are averaged by rows, and the "
         "parties' own validation rows say when to stop."
     )
+    passes_through: frozenset[str] = frozenset()
 
     def space(self, task: Task) -> SearchSpace:  # noqa: ARG002  (the same for both)
         """Return the paper's space and single-shot baseline."""
@@ -136,7 +137,15 @@ class Perceptron:
         settings = _settings({name: SETTINGS.get(name, "") for name in names})
         return {name: settings[name] for name in names}
 
-    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:
+    def score(
+        self,
+        config: Config,
+        train: Rows,
+        test: Rows,
+        scoring: str,
+        seed: int,
+        path: Sequence[Config] = (),  # noqa: ARG002
+    ) -> Scores:
         """Return the score of scikit-learn's own network."""
         encoding = fit_encoding(train, Alone())
         network = _pooled_network(_settings(config), train, derived_seed(seed, "mlp"))
@@ -148,19 +157,29 @@ class Perceptron:
     def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
         """Do nothing: only sums leave a party."""
 
-    def train(self, config: Config, rows: Rows, collective: Collective, seed: int) -> PerceptronModel:
+    def train(
+        self,
+        config: Config,
+        rows: Rows,
+        collective: Collective,
+        seed: int,
+        held: Rows | None = None,
+    ) -> Trained[PerceptronModel]:
         """Train one network with all parties."""
         settings, schema = _settings(config), rows.schema
         encoding = fit_encoding(rows, collective)
         center, scale = _target_scale(rows, collective)
-        dense = encoding(rows.X)
-        y = (rows.y - center) / scale if schema.task == "regression" else rows.y
-        rng = stream(seed, "mlp", "validation", collective.rank)
-        kept, held = _hold_out(len(rows), settings["validation_fraction"], rng)
+        kept, held = (
+            (rows, held) if held is not None else _held_out(rows, settings["validation_fraction"], collective, seed)
+        )
         batch = _share(settings["batch_size"], len(kept), collective)
-        learner = _Learner({**settings, "batch_size": batch}, dense[kept], y[kept], schema)
-        weights = _average(learner, (dense[held], y[held]), collective, seed)
-        return PerceptronModel(encoding, learner.layers(weights), schema.task, center, scale)
+
+        def scaled(part: Rows) -> tuple[Floats, NDArray[Any]]:
+            return encoding(part.X), (part.y - center) / scale if schema.task == "regression" else part.y
+
+        learner = _Learner({**settings, "batch_size": batch}, *scaled(kept), schema)
+        weights = _average(learner, scaled(held), collective, seed)
+        return Trained(PerceptronModel(encoding, learner.layers(weights), schema.task, center, scale), config)
 
     def load(self, files: Mapping[str, bytes], schema: Schema) -> PerceptronModel:
         """Return the model that :meth:`PerceptronModel.files` wrote."""
@@ -243,11 +262,12 @@ def _places(outputs: Floats) -> NDArray[np.int64]:
     return best.astype(np.int64)
 
 
-def _hold_out(rows: int, fraction: float, rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of the rows to train on and of those to validate on: none, where they would be too few."""
-    held = round(rows * fraction)
-    order = rng.permutation(rows)
-    return (order[held:], order[:held]) if held >= FEWEST_HELD else (order, order[:0])
+def _held_out(rows: Rows, fraction: float, collective: Collective, seed: int) -> tuple[Rows, Rows]:
+    """Return the rows to train on and those to validate on: none, where they would be too few."""
+    held = round(len(rows) * fraction)
+    order = stream(seed, "mlp", "validation", collective.rank).permutation(len(rows))
+    first = held if held >= FEWEST_HELD else 0
+    return rows.take(order[first:]), rows.take(order[:first])
 
 
 def _share(batch: int, rows: int, collective: Collective) -> int:

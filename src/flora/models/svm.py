@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 
 from flora.collective import Alone, Collective
 from flora.errors import DataError, FloraError, InputError
-from flora.models import Scores
+from flora.models import Scores, Trained
 from flora.models.arrays import document_of, document_to_bytes, floats_of, floats_to_bytes
 from flora.models.encoding import Encoding, fit_encoding
 from flora.randomness import stream
@@ -109,6 +109,7 @@ class SupportVectors:
         "The parties add up gradients and Hessians of a linear machine over random Fourier features of the RBF kernel; "
         "the result is that of pooled rows."
     )
+    passes_through: frozenset[str] = frozenset()
 
     def space(self, task: Task) -> SearchSpace:
         """Return the paper's space and single-shot baseline."""
@@ -122,7 +123,15 @@ class SupportVectors:
         _check_names(names)
         return {name: DEFAULT[name] for name in names}
 
-    def score(self, config: Config, train: Rows, test: Rows, scoring: str, seed: int) -> Scores:  # noqa: ARG002
+    def score(
+        self,
+        config: Config,
+        train: Rows,
+        test: Rows,
+        scoring: str,
+        seed: int,  # noqa: ARG002
+        path: Sequence[Config] = (),  # noqa: ARG002
+    ) -> Scores:
         """Return the score of the exact kernel machine, which has no randomness."""
         _check_names(config)
         encoding = fit_encoding(train, Alone())
@@ -137,7 +146,14 @@ class SupportVectors:
     def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
         """Do nothing: only sums leave a party."""
 
-    def train(self, config: Config, rows: Rows, collective: Collective, seed: int) -> SupportVectorModel:
+    def train(
+        self,
+        config: Config,
+        rows: Rows,
+        collective: Collective,
+        seed: int,
+        held: Rows | None = None,  # noqa: ARG002
+    ) -> Trained[SupportVectorModel]:
         """Train one machine on all parties' rows."""
         _check_names(config)
         settings = {name: float(value) for name, value in {**DEFAULT, **config}.items()}
@@ -153,7 +169,7 @@ class SupportVectors:
             _solve(Z, signs, weights, settings["tol"], collective)
             for signs, weights in _problems(rows.y, classes, costs, settings["C"])
         ]
-        return SupportVectorModel(encoding, features, np.stack(solutions), classes)
+        return Trained(SupportVectorModel(encoding, features, np.stack(solutions), classes), config)
 
     def load(self, files: Mapping[str, bytes], schema: Schema) -> SupportVectorModel:
         """Return the model that :meth:`SupportVectorModel.files` wrote."""

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from flora.aggregation import aggregate
 from flora.randomness import stream
 from flora.result import aggregate_document
-from flora.single_shot import aggregate
 from flora.space import SearchSpace
 from flora.surface import SurfaceChoice
 from flora.trials import FailedTrial, PartyTrials, Trial
-from flora.verdict import predicted_verdict
 
 MIXED = SearchSpace.from_json(
     {
@@ -52,9 +51,7 @@ def aggregated(names: Sequence[str], space: SearchSpace = MIXED, surface: str = 
     """Return what ``flora aggregate`` writes of the parties' trials, and the trials."""
     trials = [party_trials(name, space, **sizes) for name in names]
     choice = SurfaceChoice(surface)
-    learnt, recommendation = aggregate(trials, choice, 0)
-    verdict = predicted_verdict(learnt, space, recommendation.config) if space.default else None
-    return aggregate_document(trials, recommendation, verdict, choice, 0), trials
+    return aggregate_document(aggregate(trials, choice, 0), choice, "mean", 0), trials
 
 
 def tuned(names: Sequence[str], space: SearchSpace = MIXED, surface: str = "aplm", **sizes: int) -> Result:
@@ -77,6 +74,8 @@ def tuned(names: Sequence[str], space: SearchSpace = MIXED, surface: str = "aplm
         "folds": 5,
         "sampler": "tpe",
         "trained_config": document["config"],
+        "chosen_in_training": [],
+        "trainings": [{"config": document["config"], "held_loss": None}],
         "training": "The parties add up gradients.",
         "model": "model.flora",
         "model_digest": "ab" * 32,

@@ -11,7 +11,7 @@ from flora.recommendation import Recommendation
 from flora.result import aggregate_document
 from flora.surface import SurfaceChoice
 from flora.verdict import Gain, Verdict
-from tests.test_result import trials
+from tests.test_result import aggregation, trials
 
 CONFIG = {"C": 2.0, "gamma": 0.1, "tol": 1e-3}
 
@@ -19,7 +19,8 @@ CONFIG = {"C": 2.0, "gamma": 0.1, "tol": 1e-3}
 def shown(*names: str, verdict: Verdict | None, width: int = 80) -> str:
     console = Console(file=io.StringIO(), width=width)
     parties = [trials(name, 0.25) for name in names]
-    show_result(aggregate_document(parties, Recommendation(CONFIG, 0.1, 0.02), verdict, SurfaceChoice(), 0), console)
+    found = aggregation(*parties, recommendation=Recommendation(CONFIG, 0.1, 0.02), verdict=verdict)
+    show_result(aggregate_document(found, SurfaceChoice(), "mean", 0), console)
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
@@ -50,7 +51,8 @@ def test_bars_show_in_a_terminal_and_nowhere_else() -> None:
 def test_numbers_fit_into_eighty_columns() -> None:
     party = replace(trials("a", 0.25), rows=45_312)
     console = Console(file=io.StringIO(), width=80)
-    document = aggregate_document([party], Recommendation(CONFIG, 0.1, 0.02), None, SurfaceChoice(), 0)
+    found = aggregation(party, recommendation=Recommendation(CONFIG, 0.1, 0.02), verdict=None)
+    document = aggregate_document(found, SurfaceChoice(), "mean", 0)
     measured = {"recommended_loss": 0.123, "recommended_loss_error": 0.012, "gain": 0.01, "gain_error": 0.002}
     losses = {"default_loss": 0.133, "default_loss_error": 0.011}
     document["parties"] = [{**document["parties"][0], **losses, **measured}]

@@ -9,7 +9,8 @@ from flora.trials import Trial
 
 
 def test_exactly_these_fields_leave_a_party() -> None:
-    names = ["party", "rows", "schema", "trials", "confirmations", "sketch", "curves", "model", "notes"]
+    names = ["party", "rows", "schema", "trials", "confirmations", "sketch", "curves", "model"]
+    names += ["trained", "held_loss", "notes"]
     assert [field.name for field in fields(Reply)] == names
     assert [field.name for field in fields(Confirmation)] == ["trial", "gain", "gain_error"]
 

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flora.aggregation import Aggregation
 from flora.errors import InputError
 from flora.recommendation import Recommendation
 from flora.result import RunFolder, aggregate_document, safe_name, write_whole
-from flora.surface import SurfaceChoice
+from flora.surface import SurfaceChoice, fit_surface
 from flora.trials import PartyTrials, Trial
 from flora.verdict import Gain, Verdict
 from tests.conftest import SVM_SPACE
@@ -21,11 +22,17 @@ def trials(party: str, *losses: float) -> PartyTrials:
     return PartyTrials(party, 50, SVM_SPACE, "accuracy", tuple(map(Trial, configs, losses)))
 
 
+def aggregation(*parties: PartyTrials, recommendation: Recommendation, verdict: Verdict | None) -> Aggregation:
+    ordered = tuple(sorted(parties, key=lambda party: party.party))
+    surface = fit_surface("aplm", ordered, SVM_SPACE, 0)
+    return Aggregation(ordered, surface, recommendation, verdict)
+
+
 def test_a_document_is_json_and_its_parties_are_sorted() -> None:
     recommendation = Recommendation({"C": 2.0, "gamma": 0.1, "tol": 1e-3}, 0.1, 0.02)
     verdict = Verdict(Gain(0.05, 0.01), "predicted")
-    parties = [trials("b", 0.2), trials("a", 0.3, 0.25)]
-    document = aggregate_document(parties, recommendation, verdict, SurfaceChoice(), 7)
+    found = aggregation(trials("b", 0.2), trials("a", 0.3, 0.25), recommendation=recommendation, verdict=verdict)
+    document = aggregate_document(found, SurfaceChoice(), "mean", 7)
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert [(p["name"], p["trials"], p["best_loss"]) for p in document["parties"]] == [("a", 2, 0.25), ("b", 1, 0.2)]
     assert document["expected_gain"]["low"] == pytest.approx(0.04)

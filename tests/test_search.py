@@ -19,7 +19,7 @@ from flora.errors import DataError, FloraError, InputError
 from flora.models import Scores, family_of
 from flora.models.svm import SupportVectors
 from flora.plan import SearchPlan
-from flora.search import confirm, fold_count, folds_of, search_locally
+from flora.search import fold_count, folds_of, search_locally
 from flora.space import Config
 from flora.table import Rows, describe, encode
 from flora.trials import PartyTrials
@@ -175,23 +175,6 @@ def test_the_study_opens_in_optuna(tmp_path: Path) -> None:
     imported = PartyTrials.from_optuna(study, scoring="balanced_accuracy", rows=40)
     assert [t.loss for t in imported.trials] == [t.value for t in study.trials]
     storage.engine.dispose()
-
-
-def test_confirm_measures_on_folds_that_the_search_has_not_seen() -> None:
-    better = {"C": 10.0, "gamma": 5.0, "tol": 1e-3}
-    default, other = confirm(rows(120), PLAN, SVM, [better], party="a")
-    assert (default.gain, default.gain_error) == (0.0, 0.0)
-    assert dict(other.config) == better
-    assert other.gain == pytest.approx(default.trial.loss - other.trial.loss)
-    assert other.gain > 0
-    assert other.gain_error > 0
-    searched = search_locally(rows(120), replace(PLAN, trials=1), SVM, party="a").trials[0]
-    assert searched.loss != default.trial.loss
-
-
-def test_confirm_names_the_config_that_fails() -> None:
-    with pytest.raises(FloraError, match=r"party 'a': .*'C': 9.* failed with MemoryError"):
-        confirm(rows(), PLAN, Fragile(), [{"C": 9.0, "gamma": 0.1, "tol": 1e-3}], party="a")
 
 
 @pytest.mark.slow

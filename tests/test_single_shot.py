@@ -32,9 +32,12 @@ def run(request: Request, parties: Sequence[Party]) -> Outcome:
 
 def test_a_whole_run_recommends_confirms_and_trains() -> None:
     outcome = run(REQUEST, three_parties())
-    outcome.plan.space.check(outcome.recommendation.config)
-    assert [party.party for party in outcome.trials] == ["north", "south", "west"]
-    assert outcome.rows == {"north": 60, "south": 45, "west": 80}
+    found = outcome.found
+    outcome.plan.space.check(found.recommendation.config)
+    assert [(party.party, party.rows) for party in found.trials] == [("north", 60), ("south", 45), ("west", 80)]
+    assert found.choice is not None
+    assert len(found.choice.candidates) == 1 + REQUEST.confirm
+    assert set(found.diagnoses) == {"north", "south", "west"}
     new = two_moons(200, 99)
     predictions = unpack(outcome.model).predict_table(new.drop(columns="kind"))
     assert np.mean(predictions["prediction"] == new["kind"]) > 0.85
@@ -45,16 +48,19 @@ def test_the_order_of_parties_and_the_number_of_jobs_change_nothing() -> None:
     with workers(2) as spread:
         parties = [replace(party, spread=spread) for party in reversed(three_parties())]
         second = drive(single_shot(REQUEST), in_process(parties, jobs=2))
-    assert [t.to_json() for t in first.trials] == [t.to_json() for t in second.trials]
-    assert first.recommendation == second.recommendation
-    assert first.verdict == second.verdict
+    assert [t.to_json() for t in first.found.trials] == [t.to_json() for t in second.found.trials]
+    assert first.found.recommendation == second.found.recommendation
+    assert first.found.choice == second.found.choice
+    assert first.found.diagnoses == second.found.diagnoses
     assert first.model == second.model
 
 
 def test_the_verdict_decides_what_is_trained() -> None:
     outcome = run(REQUEST, three_parties())
-    chosen = outcome.recommendation.config if outcome.verdict.decision == "use" else outcome.plan.space.default
-    assert dict(outcome.trained) == dict(chosen) == dict(unpack(outcome.model).config)
+    assert outcome.found.verdict is not None
+    use = outcome.found.verdict.decision == "use"
+    chosen = outcome.found.recommendation.config if use else outcome.plan.space.default
+    assert dict(outcome.trained.config) == dict(chosen) == dict(unpack(outcome.model).config)
 
 
 def test_a_given_schema_leaves_with_nobody() -> None:
@@ -80,7 +86,7 @@ def test_a_certificate_is_made_where_it_is_asked_for_and_else_nothing_more_leave
     assert not any(reply.sketch or reply.curves for reply in replies)
     certified, replies = watched(replace(REQUEST, certificate=True))
     assert certified.certificate is not None
-    assert certified.recommendation == plain.recommendation
+    assert certified.found.recommendation == plain.found.recommendation
     assert certified.model == plain.model
     evidence = [reply for reply in replies if reply.sketch]
     assert [reply.party for reply in evidence] == ["north", "south", "west"]
@@ -108,7 +114,7 @@ def fake(*, gain: float = 0.1, trials: PartyTrials | None = None, models: tuple[
                 pairs = tuple(Confirmation(Trial(c, 0.3, 0.01, 5, 50), k * gain, 0.01) for k, c in enumerate(configs))
                 replies.append(Reply(name, 50, confirmations=pairs))
             else:
-                replies.append(Reply(name, 50, model=model))
+                replies.append(Reply(name, 50, model=model, trained=step.payload["config"]))
         return replies
 
     return ask
@@ -116,9 +122,10 @@ def fake(*, gain: float = 0.1, trials: PartyTrials | None = None, models: tuple[
 
 def test_a_fake_engine_is_one_function() -> None:
     outcome = drive(single_shot(REQUEST), fake())
-    assert outcome.verdict.decision == "use"
-    assert outcome.trained == dict(outcome.recommendation.config)
-    assert drive(single_shot(REQUEST), fake(gain=0.005)).trained == dict(SVM_SPACE.default)
+    assert outcome.found.verdict is not None
+    assert outcome.found.verdict.decision == "use"
+    assert outcome.trained.config == outcome.found.recommendation.config
+    assert drive(single_shot(REQUEST), fake(gain=0.0005)).trained.config == dict(SVM_SPACE.default)
 
 
 def test_replies_are_checked_before_they_are_merged() -> None:
@@ -161,7 +168,7 @@ def test_two_parties_of_one_name_are_refused() -> None:
 
 
 def test_trials_of_a_party_do_not_depend_on_the_others(tmp_path: Path) -> None:
-    together = run(REQUEST, three_parties()).trials[0]
+    together = run(REQUEST, three_parties()).found.trials[0]
     strange = replace(three_parties()[1], table=two_moons(50, 5).assign(kind=lambda t: t.kind.replace("upper", "odd")))
-    apart = run(REQUEST, [three_parties()[0], strange]).trials[0]
+    apart = run(REQUEST, [three_parties()[0], strange]).found.trials[0]
     assert together.to_json() == apart.to_json()

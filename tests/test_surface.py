@@ -1,4 +1,4 @@
-"""The four surfaces: one contract for all, known numbers for each, and what may not be put together."""
+"""The surfaces: one contract for all, known numbers for each, and what may not be put together."""
 
 import math
 from collections.abc import Callable
@@ -21,6 +21,7 @@ from flora.surface import (
     GlobalModelWithUncertainty,
     LossSurface,
     MaxOfParties,
+    MedianOfParties,
     check_compatible,
     fit_surface,
 )
@@ -121,6 +122,24 @@ def test_average_of_parties_by_weight() -> None:
     assert errors == pytest.approx([math.hypot(0.75 * 0.3, 0.25 * 0.4)] * 2)
 
 
+def test_median_of_parties_forgets_levels_and_one_party_cannot_move_it() -> None:
+    higher = Known(lambda p: p[:, 0] + 7, 0.3)  # the same surface at a higher level
+    honest = MedianOfParties((UP, higher, UP), (0.5, 7.5, 0.5))
+    assert numbers(honest)[0] == [0.2, 0.9]
+    assert numbers(honest)[1] == pytest.approx([math.sqrt(math.pi / 6) * 0.3] * 2)
+    for lie in (DOWN, Known(lambda p: -1000 * p[:, 0], 0.0)):
+        lying = MedianOfParties((UP, higher, lie, UP, UP), (0.5, 7.5, float(lie.mean(np.array([[0.5]]))[0]), 0.5, 0.5))
+        assert numbers(lying)[0] == [0.2, 0.9]
+
+
+def test_the_level_of_a_party_is_its_mean_over_the_space_not_over_its_trials() -> None:
+    surface = fitted("median", "forest")
+    assert isinstance(surface, MedianOfParties)
+    everywhere = SPACE.sample(np.random.default_rng(0), 4_000)
+    means = [float(np.mean(party.mean(everywhere))) for party in surface.parties]
+    assert surface.levels == pytest.approx(means, rel=0.15)
+
+
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=6), st.floats(0.0, 1.0))
 def test_average_never_exceeds_maximum(offsets: list[float], x: float) -> None:
     parties = tuple(Known(partial(np.add.reduce, axis=1, initial=offset), 0.1) for offset in offsets)
@@ -159,12 +178,12 @@ def test_alpha_reaches_the_surface() -> None:
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"name": "best"}, r"surface must be one of \['sgm', 'sgm\+u', 'mplm', 'aplm'\], got 'best'"),
+        ({"name": "best"}, r"surface must be one of \['sgm', 'sgm\+u', 'mplm', 'aplm', 'median'\], got 'best'"),
         ({"regressor": "svm"}, r"regressor must be one of \['forest', 'gp'\], got 'svm'"),
         ({"weights": "size"}, r"weights must be one of \['equal', 'rows'\], got 'size'"),
         ({"alpha": 0.0}, "alpha must be a finite number > 0, got 0.0"),
         ({"alpha": math.nan}, "alpha must be a finite number > 0, got nan"),
-        ({"name": "mplm", "weights": "rows"}, "'mplm' takes the maximum, which has no weights, got weights 'rows'"),
+        ({"name": "mplm", "weights": "rows"}, "surface 'mplm' has no weights, got weights 'rows'"),
         ({"name": "sgm", "weights": "rows", "regressor": "gp"}, "'gp' cannot weigh merged trials"),
     ],
 )

@@ -3,24 +3,11 @@
 import numpy as np
 import pytest
 
-from flora.federation import Confirmation
 from flora.space import SearchSpace
 from flora.trials import PartyTrials, Trial
-from flora.verdict import Gain, Verdict, gamma, measured_verdict, predicted_verdict
+from flora.verdict import Gain, Verdict, gamma, predicted_verdict
 
 SPACE = SearchSpace.from_json({"x": {"type": "real", "space": "linear", "range": [0, 1], "default": 0.5}})
-
-
-def measured(gain: float, error: float) -> Confirmation:
-    return Confirmation(Trial({"x": 0.1}, 0.2, 0.01, 5, 10), gain, error)
-
-
-def test_parties_count_by_rows_and_errors_add_as_independent() -> None:
-    verdict = measured_verdict({"a": measured(0.1, 0.03), "b": measured(0.2, 0.04)}, {"a": 30, "b": 10})
-    assert verdict.gain.estimate == pytest.approx(0.75 * 0.1 + 0.25 * 0.2)
-    assert verdict.gain.error == pytest.approx(np.hypot(0.75 * 0.03, 0.25 * 0.04))
-    assert verdict.decision == "use"
-    assert verdict.basis == "measured"
 
 
 @pytest.mark.parametrize(

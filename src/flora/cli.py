@@ -55,6 +55,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_tune(commands)
     _add_search(commands)
     _add_aggregate(commands)
+    _add_confirm(commands)
     _add_predict(commands)
     _add_schema(commands)
     _add_report(commands)
@@ -78,6 +79,16 @@ def _add_tune(commands: Any) -> None:
     _add_search_options(tune)
     _add_surface_options(tune)
     tune.add_argument(
+        "--confirm",
+        type=int,
+        default=8,
+        metavar="K",
+        help="candidates that all parties measure again on fresh folds; 0 for none (%(default)s)",
+    )
+    tune.add_argument(
+        "--trainings", type=int, default=1, metavar="B", help="federated trainings to find the best in (%(default)s)"
+    )
+    tune.add_argument(
         "--certificate",
         action="store_true",
         help="bound what remains to be gained; sketches of the data leave",
@@ -98,7 +109,12 @@ def _add_search(commands: Any) -> None:
 
 def _add_aggregate(commands: Any) -> None:
     aggregate = commands.add_parser("aggregate", help="recommend one config from the parties' files of trials alone")
-    aggregate.add_argument("trials", nargs="+", metavar="TRIALS", help="files of flora search, or CSV with --space")
+    aggregate.add_argument(
+        "files", nargs="+", metavar="FILE", help="files of flora search and flora confirm, or CSV with --space"
+    )
+    aggregate.add_argument(
+        "--propose", type=int, metavar="K", help="write K candidates that all parties should measure (flora confirm)"
+    )
     aggregate.add_argument("--space", type=Path, metavar="FILE", help="the search space of the CSV files, as JSON")
     aggregate.add_argument(
         "--scoring", default="score", help="what the score column of the CSV files is, as balanced_accuracy"
@@ -107,6 +123,18 @@ def _add_aggregate(commands: Any) -> None:
     _add_surface_options(aggregate)
     aggregate.add_argument("--out", type=Path, metavar="FILE", help="write the result there as JSON")
     aggregate.add_argument("--json", action="store_true", help="print the result as one JSON object")
+
+
+def _add_confirm(commands: Any) -> None:
+    confirm = commands.add_parser("confirm", help="measure at one party what the aggregator proposes, on fresh folds")
+    confirm.add_argument("data", metavar="DATA", help="the party's table (CSV, CSV.gz, Parquet)")
+    confirm.add_argument("candidates", type=Path, metavar="CANDIDATES", help="the file of flora aggregate --propose")
+    confirm.add_argument("--party", metavar="NAME", help="the party's name, as in its search (the file's)")
+    confirm.add_argument("--model", metavar="NAME", help="only for package.module:Estimator: the one that you trust")
+    _add_table_options(confirm)
+    confirm.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at work (%(default)s)")
+    confirm.add_argument("--out", type=Path, required=True, metavar="ANSWER.json", help="the file that may leave")
+    confirm.add_argument("--json", action="store_true", help="print what may leave as one JSON object")
 
 
 def _add_predict(commands: Any) -> None:
@@ -173,9 +201,17 @@ def _add_search_options(parser: Any) -> None:
 
 def _add_surface_options(parser: Any) -> None:
     surface = parser.add_argument_group("the loss surface")
-    surface.add_argument("--surface", default="aplm", metavar="NAME", help="aplm, mplm, sgm or sgm+u (%(default)s)")
+    surface.add_argument(
+        "--surface", default="aplm", metavar="NAME", help="aplm, mplm, sgm, sgm+u or median (%(default)s)"
+    )
     surface.add_argument("--regressor", default="forest", metavar="NAME", help="forest or gp (%(default)s)")
     surface.add_argument("--alpha", type=float, default=1.0, help="how much sgm+u minds uncertainty (%(default)s)")
     surface.add_argument(
         "--weights", default="equal", metavar="HOW", help="parties count the same, or by rows (%(default)s)"
+    )
+    surface.add_argument(
+        "--objective",
+        choices=("mean", "worst"),
+        default="mean",
+        help="the mean of the parties' losses, or that of the worst-off party (%(default)s)",
     )

@@ -11,22 +11,23 @@ from typing import Any
 import pandas as pd
 from rich.console import Console
 
+from flora.aggregation import Aggregation, conclude
+from flora.aggregation import aggregate as aggregate_trials
 from flora.console import progress_bars, show_result
 from flora.engines.inprocess import in_process
 from flora.errors import DataError, InputError
+from flora.exchange import ANSWER, Answer, Candidates, check_answers, format_of
 from flora.federation import Ask, Reply, Step, drive
 from flora.model_file import read_model
 from flora.party import Party
 from flora.result import RunFolder, aggregate_document, read_run, tune_document, write_whole
 from flora.schema import Schema, agree
-from flora.single_shot import Request, schema_of, single_shot, trials_of
-from flora.single_shot import aggregate as aggregate_trials
+from flora.single_shot import Request, plan_of, schema_of, single_shot, trials_of
 from flora.space_formats import read_space
 from flora.split import split
 from flora.surface import SurfaceChoice
 from flora.table import describe, read_table
 from flora.trials import PartyTrials, check_party_name
-from flora.verdict import predicted_verdict
 from flora.workers import workers
 
 Document = dict[str, Any]
@@ -61,13 +62,12 @@ def run(tables: Mapping[str, pd.DataFrame], options: Namespace, request: Request
         ]
         ask = _timed(in_process(parties, jobs=options.jobs), seconds, folder)
         outcome = drive(single_shot(request), ask)
-    document = {**tune_document(outcome, request.surface, seconds), "command": options.typed}
-    folder.finish(document, outcome.trials, outcome.model)
+    document = {**tune_document(outcome, request, seconds), "command": options.typed}
+    folder.finish(document, outcome.found.trials, outcome.model)
     _write_report(options.out, options.out / "report.html")
     if not options.json:
         show_result(document, Console())
-        trained = "the recommendation" if document["verdict"] == "use" else "the defaults"
-        print_line(f"The federated model was trained with {trained}. {document['training']}")
+        print_line(f"{_trained(document)} {document['training']}")
         beside = f"result.json, {document['model']} and trials are beside it"
         print_line(f"Written: {options.out / 'report.html'} to look at; {beside}")
     return document
@@ -106,20 +106,79 @@ def _show_search(found: PartyTrials, notes: Sequence[str], out: Path, storage: P
     print_line(f"Written: {out}, which is all that leaves; {storage} stays here")
 
 
+def _trained(document: Document) -> str:
+    """Return what the model was trained with, in a sentence."""
+    config = document["trained_config"]
+    named = "the recommendation" if document["verdict"] == "use" else "the defaults"
+    if len(document["trainings"]) > 1:
+        named = f"the best of {len(document['trainings'])} trainings"
+    chosen = [f"{name} = {config[name]}" for name in document["chosen_in_training"]]
+    inside = f", and {' and '.join(chosen)} chosen inside the training" if chosen else ""
+    return f"The federated model was trained with {named}{inside}."
+
+
 def aggregate(options: Namespace) -> Document:
-    """Recommend one config from files of trials."""
+    """Recommend one config from files of trials and, where parties have measured candidates, their answers."""
     space = read_space(options.space) if options.space else None
-    trials = [_read_trials(Path(path), space, options.scoring) for path in options.trials]
+    paths = [Path(path) for path in options.files]
+    answers = [Answer.read(path) for path in paths if _is_answer(path)]
+    trials = [_read_trials(path, space, options.scoring) for path in paths if not _is_answer(path)]
     choice = _surface(options)
-    surface, recommendation = aggregate_trials(trials, choice, options.seed)
-    common = trials[0].space
-    verdict = predicted_verdict(surface, common, recommendation.config) if common.default else None
-    document = aggregate_document(trials, recommendation, verdict, choice, options.seed)
+    found = aggregate_trials(trials, choice, options.seed)
+    if options.propose is not None:
+        return _propose(found, answers, options)
+    if answers:
+        check_answers(answers, trials)
+        confirmed = {answer.party: answer.confirmations for answer in answers}
+        found = conclude(found, confirmed, {answer.party: answer.rows for answer in answers}, options.objective)
+    document = aggregate_document(found, choice, options.objective, options.seed)
     if options.out:
         write_whole(options.out, (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
     if not options.json:
         show_result(document, Console())
     return document
+
+
+def _propose(found: Aggregation, answers: Sequence[Answer], options: Namespace) -> Document:
+    """Write what the parties should measure."""
+    if options.propose < 1 or answers:
+        raise InputError(f"--propose takes a number of at least 1 and files of trials alone, got {options.propose}")
+    if not options.out:
+        raise InputError("--propose writes a file for the parties: name it with --out")
+    candidates = Candidates(plan_of(found, options.seed), tuple(found.propose(options.propose, options.seed)))
+    write_whole(options.out, candidates.to_json().encode())
+    if not options.json:
+        print_line(f"Written: {options.out}, {len(candidates.configs)} configs for every party to measure:")
+        print_line(f"  flora confirm DATA {options.out} --target COL --party NAME --out answer.json")
+        print_line("Then give the answers to flora aggregate, together with the trials.")
+    return json.loads(candidates.to_json())  # type: ignore[no-any-return]
+
+
+def confirm(options: Namespace) -> Document:
+    """Measure at one party what the aggregator proposes, and write the file that may leave."""
+    _check_jobs(options.jobs)
+    candidates = Candidates.read(options.candidates)
+    plan = candidates.plan
+    if ":" in plan.family and plan.family != options.model:
+        raise InputError(
+            f"{options.candidates} names the model {plan.family!r:.80}, and to use it is to run its package; "
+            f"if you trust it, say --model {plan.family:.80}"
+        )
+    name = options.party if options.party is not None else _stem(options.data)
+    check_party_name(name)
+    schema = Schema.read(options.schema) if options.schema else None
+    with workers(options.jobs) as spread:
+        party = Party(name, read_table(options.data), options.target, options.drop, spread=spread)
+        configs = [dict(config) for config in candidates.configs]
+        reply = party.answer(Step("confirm", {"plan": plan.to_json(), "schema": _json(schema), "configs": configs}))
+    answer = Answer(name, reply.rows, candidates.digest, reply.confirmations)
+    write_whole(options.out, answer.to_json().encode())
+    if not options.json:
+        best = max(answer.confirmations, key=lambda each: each.gain)
+        print_line(f"{len(candidates.configs)} configs measured beside the default on fresh folds ({plan.scoring})")
+        print_line(f"best gain over the default here: {best.gain:+.4f} ± {best.gain_error:.4f} (standard error)")
+        print_line(f"Written: {options.out}, which is all that leaves")
+    return json.loads(answer.to_json())  # type: ignore[no-any-return]
 
 
 def predict(options: Namespace) -> None:
@@ -197,12 +256,16 @@ def _request(options: Namespace) -> Request:
         send=options.send,
         seed=options.seed,
         surface=surface,
+        confirm=getattr(options, "confirm", Request.confirm),
+        objective=getattr(options, "objective", "mean"),
+        trainings=getattr(options, "trainings", 1),
         certificate=getattr(options, "certificate", False),
     )
 
 
 def _surface(options: Namespace) -> SurfaceChoice:
-    return SurfaceChoice(options.surface, options.regressor, options.alpha, options.weights)
+    usual = "mplm" if options.objective == "worst" else "aplm"
+    return SurfaceChoice(options.surface or usual, options.regressor, options.alpha, options.weights)
 
 
 def _tables(options: Namespace) -> Mapping[str, pd.DataFrame]:
@@ -238,7 +301,7 @@ def _stem(path: str) -> str:
 def _identity(tables: Mapping[str, pd.DataFrame], options: Namespace, request: Request) -> Document:
     """Return what makes a run the same run; its length may change. The searches compare the rows themselves."""
     settings = asdict(replace(request, schema=None))
-    may_change = ("trials", "send", "schema", "surface", "certificate")
+    may_change = ("trials", "send", "schema", "surface", "confirm", "objective", "trainings", "certificate")
     return {
         **{key: value for key, value in settings.items() if key not in may_change},
         "parties": {name: len(table) for name, table in sorted(tables.items())},
@@ -270,6 +333,10 @@ def _read_trials(path: Path, space: Any, scoring: str) -> PartyTrials:
     from flora.space import SearchSpace
 
     return PartyTrials.from_csv(path, SearchSpace.from_json(space), scoring=scoring)
+
+
+def _is_answer(path: Path) -> bool:
+    return path.suffix.lower() == ".json" and format_of(path) == ANSWER
 
 
 def _check_own_output(path: Path, party: str) -> None:

@@ -49,7 +49,9 @@ class Reply:
     confirmations: tuple[Confirmation, ...] = ()
     sketch: Sketch | None = None  # only if a certificate is asked for
     curves: tuple[LearningCurve, ...] = ()
-    model: bytes = b""  # after the one training: the same bytes from each party
+    model: bytes = b""  # after a training: the same bytes from each party
+    trained: Config | None = None  # its config, with what was chosen inside the training
+    held_loss: float | None = None  # the model's loss on the rows that this party held out, where there are any
     notes: tuple[str, ...] = ()  # sentences for the user: folds reduced, a constant column
 
 

@@ -6,21 +6,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from flora.collective import Alone, Collective
+from flora.confirm import confirm
 from flora.curves import learning_curve
 from flora.errors import DataError, InputError
 from flora.federation import Reply, Step
 from flora.model_file import pack
 from flora.models import family_of
 from flora.models.encoding import fit_encoding
+from flora.models.scored import score_of
 from flora.plan import SearchPlan
-from flora.randomness import derived_seed
+from flora.randomness import derived_seed, stream
 from flora.schema import Schema
-from flora.search import Progress, confirm, fold_count, no_progress, search_locally
+from flora.search import Progress, fold_count, no_progress, search_locally
 from flora.sketch import joint, sketch_of
 from flora.table import Rows, constant_columns, describe, encode
+from flora.trials import loss_of
 from flora.workers import Map, one_by_one, one_thread
 
 
@@ -112,16 +116,33 @@ class Party:
 
     def _train(self, payload: Any, collective: Collective) -> Reply:
         plan, schema = SearchPlan.from_json(payload["plan"]), Schema.from_json(payload["schema"])
-        plan.space.check(payload["config"])
-        rows = encode(self.table, schema)
+        config, rows, loss = payload["config"], encode(self.table, schema), None
+        plan.space.check(config)
+        train = partial(family_of(plan.family).train, collective=collective, seed=derived_seed(plan.seed, "train"))
         with one_thread():
-            done = family_of(plan.family).train(payload["config"], rows, collective, derived_seed(plan.seed, "train"))
+            if payload["held"]:  # a first pass is judged by held-out rows, a second one uses them
+                kept, held = hold_out(rows, payload["held"], stream(plan.seed, self.name, "held"))
+                first = train(config, kept, held=held if payload["choose"] else None)
+                loss = loss_of(plan.scoring, score_of(first.model, held, plan.scoring)) if len(held) else None
+                config = first.config
+            done = train(config, rows)
         packed = pack(done.model, family=plan.family, schema=schema, config=done.config)
-        return Reply(self.name, len(rows), model=packed)
+        return Reply(self.name, len(rows), model=packed, trained=done.config, held_loss=loss)
 
     def _plan_and_rows(self, payload: Any) -> tuple[SearchPlan, Rows]:
         plan = SearchPlan.from_json(payload["plan"])
         return plan, self.local_rows(plan.task, Schema.from_json(payload["schema"]) if payload["schema"] else None)
+
+
+def hold_out(rows: Rows, share: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Return the rows to train on, and a share of them to choose by, alike in their classes: none of very few rows."""
+    order = rng.permutation(len(rows))
+    if rows.schema.task == "classification":  # sorted by class: every so many-th row is then a stratified sample
+        order = order[np.argsort(rows.y[order], kind="stable")]
+    every = round(1 / share)
+    held = np.zeros(len(rows), dtype=bool)
+    held[order[every // 2 :: every]] = True
+    return rows.take(np.flatnonzero(~held)), rows.take(np.flatnonzero(held))
 
 
 def _listed(columns: Sequence[str]) -> str:

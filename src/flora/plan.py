@@ -26,13 +26,14 @@ class SearchPlan:
     sampler: Sampler = "tpe"
     send: int | None = None  # the paper's T': how many of the best pairs leave the party
     seed: int = 0
+    paths: bool = True  # one fit counts for all that it passes through; off, every trial is one pair, as in the paper
 
     def __post_init__(self) -> None:
-        _at_least("trials", self.trials, 1)
-        _at_least("cv", self.folds, 2)
-        _at_least("seed", self.seed, 0)
+        at_least("trials", self.trials, 1)
+        at_least("cv", self.folds, 2)
+        at_least("seed", self.seed, 0)
         if self.send is not None:
-            _at_least("send", self.send, 1)
+            at_least("send", self.send, 1)
         if self.sampler not in SAMPLERS:
             raise InputError(f"the sampler must be one of {list(SAMPLERS)}, got {self.sampler!r}")
         if not self.space.default:
@@ -55,7 +56,8 @@ class SearchPlan:
         return json.dumps(document, sort_keys=True)
 
 
-def _at_least(name: str, value: Any, least: int) -> None:
+def at_least(name: str, value: Any, least: int) -> None:
+    """Raise unless ``value`` is a whole number of at least ``least``."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
 

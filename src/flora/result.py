@@ -9,30 +9,30 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from flora.aggregation import Aggregation
+from flora.choice import Candidate, Objective
 from flora.errors import InputError
 from flora.models import family_of
 from flora.plan import first_difference
-from flora.recommendation import Recommendation
-from flora.single_shot import Outcome
+from flora.single_shot import Outcome, Request
 from flora.surface import SurfaceChoice
 from flora.trials import PartyTrials
-from flora.verdict import Verdict, gamma
+from flora.verdict import gamma
 
 MODEL = "model.flora"
 LIBRARIES = ("lightgbm", "numpy", "optuna", "pandas", "scikit-learn", "scipy", "skops")
 
 
-def tune_document(outcome: Outcome, choice: SurfaceChoice, seconds: Mapping[str, float]) -> dict[str, Any]:
+def tune_document(outcome: Outcome, request: Request, seconds: Mapping[str, float]) -> dict[str, Any]:
     """Return ``result.json`` of a whole run."""
     plan = outcome.plan
-    document = _document(outcome.trials, outcome.recommendation, outcome.verdict, choice, plan.seed)
-    parties = [_with_measured(entry, outcome) for entry in document["parties"]]
     return {
-        **document,
-        "parties": parties,
+        **_document(outcome.found, request.surface, request.objective, plan.seed),
         "folds": plan.folds,
         "sampler": plan.sampler,
-        "trained_config": dict(outcome.trained),
+        "trained_config": dict(outcome.trained.config),
+        "chosen_in_training": list(outcome.trained.chosen),
+        "trainings": [{"config": dict(training.config), "held_loss": training.loss} for training in outcome.trainings],
         "training": family_of(plan.family).note,
         "model": MODEL,
         "model_digest": hashlib.sha256(outcome.model).hexdigest(),
@@ -43,26 +43,13 @@ def tune_document(outcome: Outcome, choice: SurfaceChoice, seconds: Mapping[str,
     }
 
 
-def aggregate_document(
-    trials: Sequence[PartyTrials],
-    recommendation: Recommendation,
-    verdict: Verdict | None,
-    choice: SurfaceChoice,
-    seed: int,
-) -> dict[str, Any]:
+def aggregate_document(found: Aggregation, choice: SurfaceChoice, objective: Objective, seed: int) -> dict[str, Any]:
     """Return the result of an aggregation of files: the same fields, without a training."""
-    return {**_document(trials, recommendation, verdict, choice, seed), "model": None}
+    return {**_document(found, choice, objective, seed), "model": None}
 
 
-def _document(
-    trials: Sequence[PartyTrials],
-    recommendation: Recommendation,
-    verdict: Verdict | None,
-    choice: SurfaceChoice,
-    seed: int,
-) -> dict[str, Any]:
-    ordered = sorted(trials, key=lambda party: party.party)
-    first = ordered[0]
+def _document(found: Aggregation, choice: SurfaceChoice, objective: Objective, seed: int) -> dict[str, Any]:
+    recommendation, verdict, first = found.recommendation, found.verdict, found.trials[0]
     return {
         "format": "flora-result",
         "version": 1,
@@ -73,7 +60,9 @@ def _document(
         "expected_gain": verdict.gain.to_json() if verdict else None,
         "predicted_loss": recommendation.loss,
         "predicted_loss_error": recommendation.error,
-        "parties": [_party_entry(party) for party in ordered],
+        "objective": objective,
+        "parties": [_measured_at(party, found) for party in found.trials],
+        "candidates": [_candidate(each) for each in found.choice.candidates] if found.choice else [],
         "family": first.family,
         "task": first.task,
         "surface": choice.name,
@@ -82,7 +71,7 @@ def _document(
         "weights": choice.weights,
         "scoring": first.scoring,
         "seed": seed,
-        "gamma_p": gamma(ordered),
+        "gamma_p": gamma(found.trials),
         "space": first.space.to_json(),
         "space_digest": first.space.digest,
         "versions": versions(),
@@ -106,8 +95,13 @@ def _party_entry(party: PartyTrials) -> dict[str, Any]:
     }
 
 
-def _with_measured(entry: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
-    default, recommended = outcome.measured[entry["name"]]
+def _measured_at(party: PartyTrials, found: Aggregation) -> dict[str, Any]:
+    """Return a party's entry, with what it measured in the confirmation round, if there was one."""
+    entry = _party_entry(party)
+    if party.party not in found.diagnoses:
+        return entry
+    default, diagnosis = found.confirmed[party.party][0], found.diagnoses[party.party]
+    recommended = diagnosis.measured
     return {
         **entry,
         "default_loss": default.trial.loss,
@@ -116,7 +110,15 @@ def _with_measured(entry: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
         "recommended_loss_error": recommended.trial.error,
         "gain": recommended.gain,
         "gain_error": recommended.gain_error,
+        "distance": diagnosis.distance,
+        "disagrees": diagnosis.disagrees,
+        "config_without": None if diagnosis.config_without is None else dict(diagnosis.config_without),
+        "verdict_without": diagnosis.verdict_without,
     }
+
+
+def _candidate(candidate: Candidate) -> dict[str, Any]:
+    return {"config": dict(candidate.config), **candidate.gain.to_json()}
 
 
 def versions() -> dict[str, str]:

@@ -4,25 +4,24 @@ A search is a function of the rows, the plan and the party's name. It keeps its 
 writes each one whole, so that a killed search goes on where it stopped and ends with the very same trials.
 """
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flora.errors import DataError, FloraError
-from flora.federation import Confirmation
+from flora.errors import DataError, FloraError, InputError
 from flora.models import Family, Scores
+from flora.path import Path, path_of
 from flora.plan import SearchPlan
 from flora.randomness import derived_seed
 from flora.space import Config
 from flora.study import Outcome, Study
 from flora.table import Rows
-from flora.trials import PartyTrials, Trial, loss_of
+from flora.trials import MOST_TRIALS, PartyTrials, loss_of
 from flora.workers import Map, one_by_one, one_thread
 
 Progress = Callable[[str, int, int], None]  # party, trials done, trials asked for
@@ -39,7 +38,7 @@ def search_locally(
     family: Family,
     *,
     party: str,
-    storage: Path | None = None,
+    storage: FilePath | None = None,
     spread: Map = one_by_one,
     progress: Progress = no_progress,
 ) -> PartyTrials:
@@ -55,11 +54,15 @@ def search_locally(
         progress: Is told after each trial.
     """
     folds = folds_of(rows, plan, party, "search")
-    with Study.open(storage, plan, party, rows) as study:
+    path = path_of(plan, family.passes_through)
+    searched = path.rest(plan.space) if path else plan.space
+    _check_length(plan, path)
+    with Study.open(storage, plan, party, rows, searched) as study:
         progress(party, study.count, plan.trials)
         for number in range(study.count, plan.trials):
-            config = study.propose(number)
-            study.add(_try(family, config, rows, folds, plan, (party, "trial", number), spread))
+            configs = along(study.propose(number), path)
+            tried = try_configs(family, configs, rows, folds, plan, (party, "trial", number), spread)
+            study.add(tried if number == 0 else tried.led_by_its_best())
             progress(party, study.count, plan.trials)
         found = study.party_trials(plan.trials, len(rows))
     if not found.trials:
@@ -68,40 +71,21 @@ def search_locally(
     return found if plan.send is None else found.keep_best(plan.send)
 
 
-def confirm(
-    rows: Rows, plan: SearchPlan, family: Family, configs: Sequence[Config], *, party: str, spread: Map = one_by_one
-) -> tuple[Confirmation, ...]:
-    """Measure configs and the default on the same folds, which the search has not seen, and return paired gains."""
-    tried = measure(rows, plan, family, [plan.space.default, *configs], party=party, purpose="confirm", spread=spread)
-    return tuple(_compared(outcome, tried[0].fold_losses, len(rows)) for outcome in tried)
+def _check_length(plan: SearchPlan, path: Path | None) -> None:
+    most = MOST_TRIALS // len(path.stops) if path else MOST_TRIALS
+    if plan.trials > most:
+        each = f", for each has {len(path.stops)} losses" if path else ""
+        raise InputError(f"trials must be at most {most}{each}, got {plan.trials}")
 
 
-def measure(
-    rows: Rows,
-    plan: SearchPlan,
-    family: Family,
-    configs: Sequence[Config],
-    *,
-    party: str,
-    purpose: str,
-    spread: Map = one_by_one,
-) -> list[Outcome]:
-    """Return the fold losses of each config; ``purpose`` names the folds (``"search"`` are those of the search)."""
-    folds = folds_of(rows, plan, party, purpose)
-    tried = [_try(family, config, rows, folds, plan, (party, purpose), spread) for config in configs]
-    for outcome in tried:
-        if outcome.failure is not None:
-            raise FloraError(f"party {party!r}: {dict(outcome.config)} failed with {outcome.failure}")
-    return tried
-
-
-def _compared(outcome: Outcome, default: Sequence[float], rows: int) -> Confirmation:
-    """Return a confirmation; the gain's error allows for the folds' shared training rows (Nadeau and Bengio 2003)."""
-    gains = np.subtract(default, outcome.fold_losses)
-    count = len(gains)
-    error = math.sqrt((1 / count + 1 / (count - 1)) * float(np.var(gains, ddof=1)))
-    trial = Trial(outcome.config, *outcome.loss_and_error(), count, rows)
-    return Confirmation(trial, float(np.mean(gains)), error)
+def along(config: Config, path: Path | None) -> list[Config]:
+    """Return what one fit scores: the config, then the stops of the path that it is not at."""
+    if path is None:
+        return [config]
+    stops = path.configs(config)
+    if path.name in config:
+        return [config, *(stop for stop in stops if stop[path.name] != config[path.name])]
+    return stops
 
 
 def folds_of(rows: Rows, plan: SearchPlan, party: str, purpose: str) -> list[Fold]:
@@ -135,6 +119,7 @@ class FoldTask:
     test: Rows
     scoring: str
     seed: int
+    path: tuple[Config, ...] = ()
 
 
 def score_fold(task: FoldTask) -> Scores | str:
@@ -144,34 +129,35 @@ def score_fold(task: FoldTask) -> Scores | str:
     """
     try:
         with one_thread():
-            return task.family.score(task.config, task.train, task.test, task.scoring, task.seed)
+            return task.family.score(task.config, task.train, task.test, task.scoring, task.seed, task.path)
     except Exception as error:  # whatever a user's estimator may raise
         return f"{type(error).__name__}: {error}"
 
 
-def _try(
+def try_configs(
     family: Family,
-    config: Config,
+    configs: Sequence[Config],
     rows: Rows,
     folds: Sequence[Fold],
     plan: SearchPlan,
     name: tuple[Any, ...],
     spread: Map,
 ) -> Outcome:
-    """Return what came of one config on all folds; a fit that fails makes a failed trial, not an end."""
+    """Return what came of a config, and of those on its path, on all folds; a fit that fails makes a failed trial."""
     began = time.perf_counter()
+    config, *path = configs
+    seeds = [derived_seed(plan.seed, *name, k) for k in range(len(folds))]
     tasks = [
-        FoldTask(family, config, rows.take(train), rows.take(test), plan.scoring, derived_seed(plan.seed, *name, k))
-        for k, (train, test) in enumerate(folds)
+        FoldTask(family, config, rows.take(train), rows.take(test), plan.scoring, seed, tuple(path))
+        for seed, (train, test) in zip(seeds, folds, strict=True)
     ]
     answers = spread(score_fold, tasks)
     seconds = time.perf_counter() - began
     scores = [answer for answer in answers if not isinstance(answer, str)]
     for failure in (answer for answer in answers if isinstance(answer, str)):
         return Outcome(config, (), seconds=seconds, failure=failure)
-    path = [
-        (scores[0][k][0], tuple(loss_of(plan.scoring, fold[k][1]) for fold in scores)) for k in range(len(scores[0]))
-    ]
-    if not np.isfinite([losses for _, losses in path]).all():
+    losses = [tuple(loss_of(plan.scoring, fold[k][1]) for fold in scores) for k in range(len(scores[0]))]
+    if not np.isfinite(losses).all():
         return Outcome(config, (), seconds=seconds, failure=f"ArithmeticError: {plan.scoring} is not always finite")
-    return Outcome(config, path[0][1], tuple(path[1:]), seconds)
+    passed = [(scores[0][k][0], losses[k]) for k in range(1, len(losses))]
+    return Outcome(config, losses[0], tuple(passed), seconds)

@@ -4,20 +4,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from flora.aggregation import Aggregation, aggregate, conclude, path_of_trials
 from flora.certificate import Certificate
 from flora.certify import certify
+from flora.choice import OBJECTIVES, Objective
 from flora.errors import FloraError, InputError, TrialsError
 from flora.federation import Confirmation, Program, Reply, Step
 from flora.models import Family, family_of
-from flora.plan import Sampler, SearchPlan
-from flora.recommendation import Recommendation, recommend
+from flora.plan import Sampler, SearchPlan, at_least
 from flora.schema import Schema, Task, agree
-from flora.space import Config, SearchSpace
+from flora.space import SearchSpace
 from flora.space_formats import parameters_of
-from flora.surface import LossSurface, SurfaceChoice, check_compatible, fit_surface
+from flora.surface import SurfaceChoice
+from flora.trainings import Training, best_of, next_config
 from flora.trials import PartyTrials
-from flora.verdict import Verdict, measured_verdict
 
+HELD = 0.1  # of each party's rows: a first pass of a training is judged by them
+FEWEST_HELD = 500  # rows of all parties: of fewer, the parties' own cross-validation tells more
 DEFAULT_SCORING: dict[str, str] = {"classification": "balanced_accuracy", "regression": "r2"}
 
 
@@ -36,7 +39,16 @@ class Request:
     send: int | None = None
     seed: int = 0
     surface: SurfaceChoice = field(default_factory=SurfaceChoice)
+    confirm: int = 8  # candidates that all parties measure again; 0: none, and the verdict is what the surface says
+    objective: Objective = "mean"
+    trainings: int = 1
     certificate: bool = False  # it costs a few fits, and more leaves a party
+
+    def __post_init__(self) -> None:
+        at_least("confirm", self.confirm, 0)
+        at_least("trainings", self.trainings, 1)
+        if self.objective not in OBJECTIVES:
+            raise InputError(f"the objective must be one of {list(OBJECTIVES)}, got {self.objective!r}")
 
     def plan(self, task: Task) -> SearchPlan:
         """Return the search that every party will be asked for."""
@@ -57,76 +69,75 @@ class Outcome:
 
     plan: SearchPlan
     schema: Schema
-    rows: Mapping[str, int]
-    trials: tuple[PartyTrials, ...]
-    surface: LossSurface
-    recommendation: Recommendation
-    measured: Mapping[str, tuple[Confirmation, Confirmation]]  # the default and the recommendation, at each party
-    verdict: Verdict
-    trained: Config
+    found: Aggregation
+    trainings: tuple[Training, ...]
     model: bytes
     notes: tuple[str, ...]
     certificate: Certificate | None = None
 
+    @property
+    def trained(self) -> Training:
+        """The training that the model comes from."""
+        return best_of(self.trainings)
+
 
 def single_shot(request: Request) -> Program[Outcome]:
-    """Agree on columns, search locally, learn one surface, confirm its minimum, train once."""
+    """Agree on columns, search locally, learn one surface, confirm its best configs, train once."""
     described = yield Step("describe", {"schema": _json(request.schema), "task": request.task})
     schema = request.schema or agree({reply.party: schema_of(reply) for reply in described})
     plan = request.plan(schema.task)
     common = {"plan": plan.to_json(), "schema": schema.to_json()}
 
     searched = yield Step("search", common)
-    trials = tuple(trials_of(reply, plan) for reply in searched)
-    surface, recommendation = aggregate(trials, request.surface, plan.seed)
+    found = aggregate([trials_of(reply, plan) for reply in searched], request.surface, plan.seed)
 
-    confirmed = yield Step("confirm", {**common, "configs": [dict(recommendation.config)]})
-    measured = {reply.party: _measured(reply, recommendation) for reply in confirmed}
-    rows = {reply.party: reply.rows for reply in confirmed}
-    verdict = measured_verdict({party: pair[1] for party, pair in measured.items()}, rows)
+    if request.confirm:
+        configs = [dict(config) for config in found.propose(request.confirm, plan.seed)]
+        replies = yield Step("confirm", {**common, "configs": configs})
+        confirmed = {reply.party: _confirmations_of(reply, plan) for reply in replies}
+        found = conclude(found, confirmed, {reply.party: reply.rows for reply in replies}, request.objective)
 
     certificate = None
     if request.certificate:
-        configs = [dict(plan.space.default), dict(recommendation.config)]
+        configs = [dict(plan.space.default), dict(found.recommendation.config)]
         evidence = yield Step("certify", {**common, "configs": configs})
         certificate = certify(
-            trials,
+            found.trials,
             plan.space,
-            surface,
-            recommendation,
+            found.surface,
+            found.recommendation,
             seed=plan.seed,
             sketches=[reply.sketch for reply in evidence if reply.sketch],
             curves=[curve for reply in evidence for curve in reply.curves],
         )
 
-    chosen = recommendation.config if verdict.decision == "use" else plan.space.default
-    trained = yield Step("train", {**common, "config": dict(chosen)})
+    trainings, model = yield from _train(request, plan, common, found)
     notes = tuple(f"{r.party}: {note}" for r in (*described, *searched) for note in r.notes)
-    return Outcome(
-        plan,
-        schema,
-        rows,
-        trials,
-        surface,
-        recommendation,
-        measured,
-        verdict,
-        chosen,
-        _model(trained),
-        notes,
-        certificate,
-    )
+    return Outcome(plan, schema, found, trainings, model, notes, certificate)
 
 
-def aggregate(trials: Sequence[PartyTrials], choice: SurfaceChoice, seed: int) -> tuple[LossSurface, Recommendation]:
-    """Learn one loss surface from the parties' trials and return it with its minimum (lines 6 and 7)."""
-    check_compatible(trials)
-    space = min(trials, key=lambda party: party.party).space  # the order of HPs is the first party's, by name
-    surface = fit_surface(
-        choice.name, trials, space, seed, regressor=choice.regressor, alpha=choice.alpha, weights=choice.weights
-    )
-    tried = [trial.config for party in trials for trial in party.trials]
-    return surface, recommend(surface, space, seed, start=tried)
+def _train(
+    request: Request, plan: SearchPlan, common: Mapping[str, Any], found: Aggregation
+) -> Program[tuple[tuple[Training, ...], bytes]]:
+    """Train once, or as often as was asked for; return all trainings, and the best one's model."""
+    default, recommended = plan.space.default, found.recommendation.config
+    use = found.verdict is not None and found.verdict.decision == "use"
+    first = [recommended, default] if use else [default, recommended]
+    path = path_of_trials(found.trials) if _enough_to_choose_by(found.trials) else None
+    done: list[Training] = []
+    models: list[bytes] = []
+    for number in range(request.trainings):
+        config = first[number] if number < len(first) else next_config(found.surface, plan.space, done, plan.seed)
+        asked = path.at_top(config) if path else config
+        held = HELD if path or request.trainings > 1 else 0.0
+        replies = yield Step("train", {**common, "config": dict(asked), "held": held, "choose": path is not None})
+        done.append(_training(replies, request.objective, (path.name,) if path else ()))
+        models.append(_model(replies))
+    return tuple(done), models[done.index(best_of(done))]
+
+
+def _enough_to_choose_by(trials: Sequence[PartyTrials]) -> bool:
+    return HELD * sum(party.rows or 0 for party in trials) >= FEWEST_HELD
 
 
 def space_for(family: Family, task: Task, document: Any) -> SearchSpace:
@@ -135,6 +146,15 @@ def space_for(family: Family, task: Task, document: Any) -> SearchSpace:
         return family.space(task)
     names = [parameter.name for parameter in parameters_of(document)[0]]
     return SearchSpace.from_json(document, default=family.defaults(names, task))
+
+
+def plan_of(found: Aggregation, seed: int) -> SearchPlan:
+    """Return the plan of a confirmation, from files of trials alone: they must say what was searched, and how."""
+    first = found.trials[0]
+    folds = [trial.folds for party in found.trials for trial in party.trials if trial.folds]
+    if first.family is None or first.task is None or not folds:
+        raise TrialsError(f"party {first.party!r}: without a family, a task and folds its trials cannot be confirmed")
+    return SearchPlan(first.family, first.task, found.space, first.scoring, folds=max(folds), seed=seed)  # type: ignore[arg-type]
 
 
 def check_scoring(scoring: str) -> None:
@@ -167,10 +187,28 @@ def trials_of(reply: Reply, plan: SearchPlan) -> PartyTrials:
     return trials
 
 
-def _measured(reply: Reply, recommendation: Recommendation) -> tuple[Confirmation, Confirmation]:
-    if len(reply.confirmations) != 2 or dict(reply.confirmations[1].config) != dict(recommendation.config):
-        raise FloraError(f"party {reply.party!r} did not confirm the recommendation")
-    return reply.confirmations[0], reply.confirmations[1]
+def _confirmations_of(reply: Reply, plan: SearchPlan) -> tuple[Confirmation, ...]:
+    """Return what a party measured, checked to be configs of the space."""
+    for confirmation in reply.confirmations:
+        try:
+            plan.space.check(confirmation.config)
+        except InputError as error:
+            raise TrialsError(f"party {reply.party!r} measured what is not in the space: {error}") from error
+    return reply.confirmations
+
+
+def _training(replies: Sequence[Reply], objective: Objective, chosen: tuple[str, ...]) -> Training:
+    """Return what came of a training; the parties' losses on held-out rows count by rows, or the worst of them does."""
+    configs = [reply.trained for reply in replies]
+    if any(config is None or config != configs[0] for config in configs) or configs[0] is None:
+        raise FloraError("the parties ended the training with different configs")
+    judged = [(reply.held_loss, reply.rows) for reply in replies if reply.held_loss is not None]
+    if not judged:
+        return Training(configs[0], None, chosen)
+    if objective == "worst":
+        return Training(configs[0], max(loss for loss, _ in judged), chosen)
+    mean = sum(loss * rows for loss, rows in judged) / sum(rows for _, rows in judged)
+    return Training(configs[0], mean, chosen)
 
 
 def _model(replies: Sequence[Reply]) -> bytes:

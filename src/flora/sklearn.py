@@ -14,19 +14,20 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
+from flora.aggregation import Aggregation, aggregate, conclude
+from flora.choice import Objective
 from flora.collective import Collective
-from flora.errors import DataError, InputError
-from flora.federation import Confirmation
+from flora.confirm import confirm
+from flora.errors import DataError, FloraError, InputError
 from flora.models import Model, Scores, Trained
 from flora.plan import SearchPlan
 from flora.schema import Schema, Task
-from flora.search import confirm, search_locally
-from flora.single_shot import aggregate, space_for
+from flora.search import search_locally
+from flora.single_shot import space_for
 from flora.space import Config, SearchSpace
 from flora.surface import SurfaceChoice
 from flora.table import Rows
 from flora.trials import PartyTrials, loss_of
-from flora.verdict import Verdict, measured_verdict
 from flora.workers import workers
 
 Scorer = Callable[[Any, Any, Any], float]
@@ -121,10 +122,12 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         estimator: The classifier or regressor to tune.
         space: A :class:`flora.SearchSpace`, the paper's dictionary or Optuna's distributions.
-        surface: ``"aplm"``, ``"mplm"``, ``"sgm"`` or ``"sgm+u"``.
+        surface: ``"aplm"``, ``"mplm"``, ``"sgm"``, ``"sgm+u"`` or ``"median"``.
         regressor: ``"forest"`` or ``"gp"``.
         alpha: How much SGM+U minds uncertainty.
         weights: ``"equal"`` or ``"rows"``.
+        confirm: How many of the surface's best configs all parties measure again; 0 takes its minimum as it is.
+        objective: ``"mean"`` of the parties' losses, or that of the ``"worst"``-off party.
         n_trials: Trials at each party.
         cv: Folds at each party; at most the size of its smallest class.
         scoring: A scorer's name, a scorer, or None for the estimator's own score.
@@ -137,9 +140,10 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             where the verdict is to keep them.
         best_estimator_: The estimator with these, refitted on the rows of all parties.
         best_score_: The mean score of ``best_params_`` over the parties, on folds that the search has not seen.
-        recommendation_: The surface's minimum, with its predicted loss.
+        recommendation_: The config that did best when all parties measured the surface's best, with its predicted loss.
         verdict_: ``"use"`` or ``"keep-defaults"``; ``gain_`` has the gain and its standard error.
         surface_: The loss surface.
+        diagnoses_: Each party beside the others: whether it disagrees, and what they would recommend without it.
         cv_results_: All parties' trials, as scikit-learn's searches show them.
         trials_: The same as :class:`flora.PartyTrials`.
     """
@@ -153,6 +157,8 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         regressor: str = "forest",
         alpha: float = 1.0,
         weights: str = "equal",
+        confirm: int = 8,
+        objective: Objective = "mean",
         n_trials: int = 100,
         cv: int = 10,
         scoring: Any = None,
@@ -166,6 +172,8 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.regressor = regressor
         self.alpha = alpha
         self.weights = weights
+        self.confirm = confirm
+        self.objective = objective
         self.n_trials = n_trials
         self.cv = cv
         self.scoring = scoring
@@ -210,13 +218,15 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 search_locally(samples, plan, family, party=name, spread=spread) for name, samples in rows.items()
             )
             choice = SurfaceChoice(self.surface, self.regressor, self.alpha, self.weights)
-            self.surface_, self.recommendation_ = aggregate(self.trials_, choice, seed)
-            measured = {
-                name: confirm(samples, plan, family, [self.recommendation_.config], party=name, spread=spread)
-                for name, samples in rows.items()
-            }
-        verdict = measured_verdict({name: pair[1] for name, pair in measured.items()}, _sizes(rows))
-        self._conclude(plan, verdict, measured, _sizes(rows))
+            found = aggregate(self.trials_, choice, seed)
+            if self.confirm:
+                configs = found.propose(self.confirm, seed)
+                confirmed = {
+                    name: confirm(samples, plan, family, configs, party=name, spread=spread)
+                    for name, samples in rows.items()
+                }
+                found = conclude(found, confirmed, _sizes(rows), self.objective)
+        self._conclude(plan, found, _sizes(rows))
         began = time.perf_counter()
         self.best_estimator_ = configured(self.estimator, self.best_params_, seed).fit(X, y)
         self.refit_time_ = time.perf_counter() - began
@@ -228,17 +238,16 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
         return SearchPlan(family.name, task, space, name, self.n_trials, self.cv, self.sampler, None, seed)  # type: ignore[arg-type]
 
-    def _conclude(
-        self,
-        plan: SearchPlan,
-        verdict: Verdict,
-        measured: Mapping[str, tuple[Confirmation, ...]],
-        sizes: Mapping[str, int],
-    ) -> None:
+    def _conclude(self, plan: SearchPlan, found: Aggregation, sizes: Mapping[str, int]) -> None:
+        verdict = found.verdict
+        if verdict is None:  # a plan has a default, and so has its space
+            raise FloraError("the space has no default config")
+        self.surface_, self.recommendation_ = found.surface, found.recommendation
         self.verdict_, self.gain_ = verdict.decision, verdict.gain
-        chosen = 1 if verdict.decision == "use" else 0
-        self.best_params_ = dict(self.recommendation_.config if chosen else plan.space.default)
-        losses = [pair[chosen].trial.loss for pair in measured.values()]
+        use = verdict.decision == "use"
+        self.best_params_ = dict(found.recommendation.config if use else plan.space.default)
+        self.diagnoses_ = dict(found.diagnoses)
+        losses = [_loss_at(party, use, found, plan) for party in sizes]
         self.best_score_ = loss_of(plan.scoring, float(np.average(losses, weights=list(sizes.values()))))
         self.cv_results_ = _cv_results(self.trials_, plan)
 
@@ -315,6 +324,14 @@ def _samples(party: str, X: Any, y: Any, task: Task) -> Samples:
     if counts.min() < 2:
         raise DataError(f"party {party!r}: a class needs at least 2 rows, {classes[counts.argmin()].item()!r} has 1")
     return Samples(X, values, Schema("y", task, (), tuple(range(len(classes)))))
+
+
+def _loss_at(party: str, use: bool, found: Aggregation, plan: SearchPlan) -> float:
+    """Return the loss of the best params at a party: measured, or where nothing was, as the surface predicts it."""
+    if not found.diagnoses:
+        config = found.recommendation.config if use else plan.space.default
+        return float(found.surface(plan.space.encode([config]))[0])
+    return (found.diagnoses[party].measured if use else found.confirmed[party][0]).trial.loss
 
 
 def _sizes(rows: Mapping[str, Samples]) -> dict[str, int]:

@@ -88,24 +88,21 @@ class SearchSpace:
         return sum(parameter.width for parameter in self.parameters)
 
     def check(self, config: Any) -> None:
-        """Raise :class:`SpaceError` unless ``config`` is in the space, or is its default."""
+        """Raise :class:`SpaceError` unless each value is in its HP's range, or is its default."""
         if not isinstance(config, Mapping):
             raise SpaceError(f"a config maps HP names to values, got {config!r:.80}")
         if set(config) != set(self.names):
             raise SpaceError(f"a config must name {sorted(self.names)}, got {sorted(map(str, config))}")
-        if self.is_default(config):
-            return
         for parameter in self.parameters:
-            if not parameter.contains(config[parameter.name]):
-                raise SpaceError(
-                    f"{parameter.name}: {config[parameter.name]!r:.80} is not in {json.dumps(parameter.to_json())}"
-                )
+            value = config[parameter.name]
+            if not parameter.contains(value) and not self._is_default_of(parameter.name, value):
+                raise SpaceError(f"{parameter.name}: {value!r:.80} is not in {json.dumps(parameter.to_json())}")
 
     def is_default(self, config: Config) -> bool:
         """Whether ``config`` is the default config, inside the ranges or not."""
         if not self.default or set(config) != set(self.names):
             return False
-        return all(identity(config[name]) == identity(value) for name, value in self.default.items())
+        return all(self._is_default_of(name, config[name]) for name in self.default)
 
     def encode(self, configs: Sequence[Config]) -> Points:
         """Return the configs' points of the unit cube: n configs -> (n, width)."""
@@ -135,6 +132,9 @@ class SearchSpace:
         difference = [float(p.encode([a[p.name]])[0, 0] - p.encode([b[p.name]])[0, 0]) for p in numeric]
         categories = [p for p in self.parameters if isinstance(p, Categorical)]
         return math.hypot(*difference) + sum(p.index(a[p.name]) != p.index(b[p.name]) for p in categories)
+
+    def _is_default_of(self, name: str, value: Any) -> bool:
+        return name in self.default and identity(value) == identity(self.default[name])
 
     def _blocks(self, points: Points) -> list[Points]:
         return np.split(points, np.cumsum([p.width for p in self.parameters])[:-1], axis=1)

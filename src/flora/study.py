@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +18,7 @@ from flora.errors import InputError
 from flora.plan import SearchPlan, first_difference
 from flora.randomness import derived_seed
 from flora.samplers import config_from, distributions_of, make_sampler, params_from
-from flora.space import Config
+from flora.space import Config, SearchSpace
 from flora.table import Rows
 from flora.trials import FailedTrial, PartyTrials, Trial
 
@@ -33,6 +33,20 @@ class Outcome:
     seconds: float = 0.0
     failure: str | None = None
 
+    def led_by_its_best(self) -> Self:
+        """Return the same, with the config of the path that did best in front: it is what the sampler learns from."""
+        if self.failure is not None:
+            return self
+        whole = [(self.config, self.fold_losses), *self.path]
+        best = min(range(len(whole)), key=lambda k: np.mean(whole[k][1]))
+        config, losses = whole.pop(best)
+        return replace(self, config=config, fold_losses=losses, path=tuple(whole))
+
+    def apart(self) -> list[Self]:
+        """Return the config and each of its path as outcomes of their own."""
+        alone = replace(self, path=())
+        return [alone, *(replace(alone, config=config, fold_losses=losses) for config, losses in self.path)]
+
     def loss_and_error(self) -> tuple[float, float]:
         """Return the mean loss and its standard error over the folds."""
         return _mean_and_error(self.fold_losses)
@@ -46,26 +60,29 @@ class Study:
     party: str
     memory: optuna.Study
     file: optuna.Study | None
+    searched: SearchSpace  # the plan's space, without an HP that each fit passes through anyway
     asked: optuna.Trial | None = field(default=None)
 
     @classmethod
     @contextmanager
-    def open(cls, path: Path | None, plan: SearchPlan, party: str, rows: Rows) -> Iterator[Self]:
-        """Open or begin the search that ``path`` keeps, for this process alone."""
+    def open(
+        cls, storage: Path | None, plan: SearchPlan, party: str, rows: Rows, searched: SearchSpace
+    ) -> Iterator[Self]:
+        """Open or begin the search that ``storage`` keeps, for this process alone."""
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         memory = optuna.create_study(study_name=party)
-        if path is None:
-            yield cls(plan, party, memory, None)
+        if storage is None:
+            yield cls(plan, party, memory, None, searched)
             return
-        with _locked(path):
-            storage = optuna.storages.RDBStorage(f"sqlite:///{path}")
+        with _locked(storage):
+            database = optuna.storages.RDBStorage(f"sqlite:///{storage}")
             try:
-                file = optuna.create_study(storage=storage, study_name=party, load_if_exists=True)
-                _check_same_search(path, file, _identity(plan, rows))
+                file = optuna.create_study(storage=database, study_name=party, load_if_exists=True)
+                _check_same_search(storage, file, _identity(plan, rows))
                 memory.add_trials(file.get_trials(deepcopy=False))
-                yield cls(plan, party, memory, file)
+                yield cls(plan, party, memory, file, searched)
             finally:
-                storage.engine.dispose()
+                database.engine.dispose()
 
     @property
     def count(self) -> int:
@@ -79,19 +96,19 @@ class Study:
         return str(failed[0].user_attrs["failure"]) if failed else "no trial"
 
     def propose(self, number: int) -> Config:
-        """Return the config of trial ``number``: the default, then a function of the history and the number's seed."""
+        """Return the HPs of trial ``number``: the default, then a function of the history and the number's seed."""
         if number == 0:
             return self.plan.space.default
         self.memory.sampler = make_sampler(
             self.plan.sampler, derived_seed(self.plan.seed, self.party, "propose", number)
         )
-        self.asked = self.memory.ask(distributions_of(self.plan.space))
-        return config_from(self.plan.space, self.asked.params)
+        self.asked = self.memory.ask(distributions_of(self.searched))
+        return config_from(self.searched, self.asked.params)
 
     def add(self, outcome: Outcome) -> None:
         """Store one finished trial, in one transaction."""
-        params = params_from(self.plan.space, outcome.config) if self.asked is None else self.asked.params
-        frozen = _frozen(outcome, params, self.plan)
+        params = params_from(self.searched, outcome.config) if self.asked is None else self.asked.params
+        frozen = _frozen(outcome, params, self.searched)
         if self.file is not None:
             self.file.add_trial(frozen)
         if self.asked is None:
@@ -119,7 +136,7 @@ class Study:
         )
 
 
-def _frozen(outcome: Outcome, params: Mapping[str, Any], plan: SearchPlan) -> FrozenTrial:
+def _frozen(outcome: Outcome, params: Mapping[str, Any], searched: SearchSpace) -> FrozenTrial:
     attributes = {
         "config": dict(outcome.config),
         "seconds": outcome.seconds,
@@ -131,7 +148,7 @@ def _frozen(outcome: Outcome, params: Mapping[str, Any], plan: SearchPlan) -> Fr
         state=TrialState.COMPLETE if outcome.failure is None else TrialState.FAIL,
         value=outcome.loss_and_error()[0] if outcome.failure is None else None,
         params=dict(params),
-        distributions=distributions_of(plan.space),
+        distributions=distributions_of(searched),
         user_attrs=attributes,
     )
 

@@ -1,4 +1,4 @@
-"""What the aggregator believes: the paper's four loss surfaces, learnt from the parties' (HP, loss) pairs.
+"""What the aggregator believes: the paper's four loss surfaces and a robust one, learnt from (HP, loss) pairs.
 
 Points are those of the search space's unit cube. Nothing here depends on the order in which parties arrive.
 """
@@ -12,12 +12,13 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from flora.errors import InputError, TrialsError
-from flora.randomness import derived_seed
+from flora.randomness import derived_seed, stream
 from flora.regressors import REGRESSORS, Losses, Regressor, Weights
 from flora.space import Points, SearchSpace
 from flora.trials import PartyTrials
 
 WEIGHTS = ("equal", "rows")
+LEVEL_POINTS = 512  # random ones, over which a party's surface has its mean
 
 
 class LossSurface(Protocol):
@@ -47,8 +48,8 @@ class SurfaceChoice:
         _check_choice("weights", self.weights, WEIGHTS)
         if not (math.isfinite(self.alpha) and self.alpha > 0):
             raise InputError(f"alpha must be a finite number > 0, got {self.alpha}")
-        if self.name == "mplm" and self.weights != "equal":
-            raise InputError(f"surface 'mplm' takes the maximum, which has no weights, got weights {self.weights!r}")
+        if self.name in ("mplm", "median") and self.weights != "equal":
+            raise InputError(f"surface {self.name!r} has no weights, got weights {self.weights!r}")
         if self.name.startswith("sgm") and self.regressor == "gp" and self.weights != "equal":
             raise InputError("regressor 'gp' cannot weigh merged trials: use regressor 'forest' or weights 'equal'")
 
@@ -153,11 +154,40 @@ class AverageOfParties:
         return np.asarray(np.sqrt((shares[:, None] ** 2 * deviations**2).sum(axis=0)))
 
 
+@dataclass(frozen=True)
+class MedianOfParties:
+    r"""The median of the parties' own surfaces: whatever fewer than half of them say, it stays among the others'.
+
+    Each party's surface counts by how it differs from its own mean, or those with high losses would never count.
+    """
+
+    parties: tuple[Regressor, ...]
+    levels: tuple[float, ...]  # each party's mean loss over the space
+
+    @classmethod
+    def fit(cls, trials: Sequence[PartyTrials], space: SearchSpace, seed: int, choice: SurfaceChoice) -> Self:
+        """Fit one regressor to each party's own trials."""
+        parties = _per_party(trials, space, seed, choice)
+        everywhere = space.sample(stream(seed, "surface", "levels"), LEVEL_POINTS)
+        return cls(parties, tuple(float(np.mean(party.mean(everywhere))) for party in parties))
+
+    def __call__(self, points: Points) -> Losses:
+        r"""Return :math:`\mathrm{med}_i (f^{(i)}(\theta) - m_i) + \mathrm{med}_i m_i`: (n, d) -> (n,)."""
+        apart = [party.mean(points) - level for party, level in zip(self.parties, self.levels, strict=True)]
+        return np.asarray(np.median(apart, axis=0) + np.median(self.levels))
+
+    def error(self, points: Points) -> Losses:
+        r"""Return :math:`\sqrt{\pi / 2p}` times the median of the :math:`u^{(i)}(\theta)`, as for normal errors."""
+        deviations = np.median([party.deviation(points) for party in self.parties], axis=0)
+        return np.asarray(math.sqrt(math.pi / 2 / len(self.parties)) * deviations)
+
+
 SURFACES: dict[str, Fit] = {
     "sgm": GlobalModel.fit,
     "sgm+u": GlobalModelWithUncertainty.fit,
     "mplm": MaxOfParties.fit,
     "aplm": AverageOfParties.fit,
+    "median": MedianOfParties.fit,
 }
 
 
@@ -180,7 +210,7 @@ def fit_surface(
         seed: All randomness comes from it.
         regressor: One of ``REGRESSORS``.
         alpha: How much SGM+U adds of the uncertainty.
-        weights: ``"equal"``, or ``"rows"`` to let each party count by its number of rows (not for MPLM).
+        weights: ``"equal"``, or ``"rows"`` to let each party count by its number of rows (not for MPLM and the median).
     """
     choice = SurfaceChoice(name, regressor, alpha, weights)
     check_compatible(trials)

@@ -1,11 +1,10 @@
 """Use the recommendation, or keep the defaults: the one answer that must not be wrong."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from flora.federation import Confirmation
 from flora.space import Config, SearchSpace
 from flora.surface import LossSurface
 from flora.trials import PartyTrials
@@ -53,15 +52,6 @@ class Verdict:
         if self.decision == "use":
             return "use these: the gain over the defaults is beyond its standard error"
         return "keep the defaults: no gain beyond its standard error shows"
-
-
-def measured_verdict(confirmations: Mapping[str, Confirmation], rows: Mapping[str, int]) -> Verdict:
-    """Return the verdict on what all parties measured, weighted by rows."""
-    total = sum(rows.values())
-    weights = {party: rows[party] / total for party in sorted(confirmations)}
-    estimate = sum(weight * confirmations[party].gain for party, weight in weights.items())
-    error = math.hypot(*(weight * confirmations[party].gain_error for party, weight in weights.items()))
-    return Verdict(Gain(estimate, error), "measured")
 
 
 def predicted_verdict(surface: LossSurface, space: SearchSpace, config: Config) -> Verdict:

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from flora.aggregation import aggregate
+from flora.confirm import confirm, measure
 from flora.experiments.cells import SEED, Cell, Protocol
 from flora.experiments.datasets import TARGET, load
 from flora.experiments.published import SURFACES
@@ -22,8 +24,7 @@ from flora.models import family_of
 from flora.plan import Sampler, SearchPlan
 from flora.result import versions, write_whole
 from flora.schema import Schema
-from flora.search import confirm, measure, search_locally
-from flora.single_shot import aggregate
+from flora.search import search_locally
 from flora.space import Config
 from flora.split import split
 from flora.surface import SurfaceChoice
@@ -150,7 +151,7 @@ def _recommended(
     name: str, parties: Sequence[PartyTrials], home: Cell, bench: Bench, ends: tuple[float, float], chance: PartyTrials
 ) -> dict[str, Any]:
     """Return what a surface recommends, its pooled score and regret, and the random trainings that would match it."""
-    _, recommendation = aggregate(parties, SurfaceChoice(name), SEED)
+    recommendation = aggregate(parties, SurfaceChoice(name), SEED).recommendation
     plan, rows = _plan(home, bench.protocol, 1), Search(home, POOLED)._rows(bench.data)
     [outcome] = measure(rows, plan, family_of(home.family), [recommendation.config], party=POOLED, purpose="search")
     score = 1 - outcome.loss_and_error()[0]
@@ -173,7 +174,8 @@ def _on_fresh_folds(home: Cell, best: Config, bench: Bench) -> tuple[float, floa
 
 def _plan(cell: Cell, protocol: Protocol, trials: int, sampler: Sampler = "tpe") -> SearchPlan:
     space = family_of(cell.family).space("classification")
-    return SearchPlan(cell.family, "classification", space, SCORING, trials, protocol.folds, sampler, None, cell.seed)
+    plan = SearchPlan(cell.family, "classification", space, SCORING, trials, protocol.folds, sampler, seed=cell.seed)
+    return replace(plan, paths=False)  # a trial is one pair, as in the paper
 
 
 def _cut(trials: PartyTrials, cell: Cell) -> PartyTrials:

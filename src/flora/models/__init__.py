@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from flora.table import Rows
 
 Floats = NDArray[np.float64]
+FAMILIES = ("hgb", "svm", "mlp")  # and any estimator, by its package.module:Estimator
 Scores = Sequence[tuple[Config, float]]  # the config that was asked for first, then what its fit passed through
 
 

@@ -16,14 +16,13 @@ import lightgbm as lgb
 import numpy as np
 from lightgbm.basic import LightGBMError
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import get_scorer
 
 from flora.collective import Collective, Floats
 from flora.errors import InputError, SpaceError
 from flora.models import Scores, Trained
 from flora.models.edges import Edges, agree_on_edges
 from flora.models.lightgbm_network import connected
+from flora.models.scored import score_of
 from flora.models.tree_count import best_tree_count
 from flora.randomness import derived_seed
 from flora.schema import Schema, Task
@@ -114,9 +113,7 @@ class GradientBoosting:
         for _ in range(params["num_iterations"]):
             if booster.update():
                 break
-        scored = _Classifier if train.schema.task == "classification" else _Regressor
-        models = [scored(BoostedTrees(booster, train.schema, count)) for count in trees]
-        scores = [float(get_scorer(scoring)(model, test.X, test.y)) for model in models]
+        scores = [score_of(BoostedTrees(booster, train.schema, count), test, scoring) for count in trees]
         return list(zip((config, *path), scores, strict=True))
 
     def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
@@ -200,21 +197,6 @@ class BoostedTrees:
 
     def _raw(self, X: Floats) -> Floats:
         return np.asarray(self.booster.predict(X, num_iteration=self.trees, num_threads=1))
-
-
-class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted classifier as scikit-learn's scorers want it."""
-
-    def __init__(self, model: BoostedTrees) -> None:
-        self.classes_ = np.arange(len(model.schema.classes))
-        self.predict, self.predict_proba = model.predict, model.predict_proba
-
-
-class _Regressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted regressor as scikit-learn's scorers want it."""
-
-    def __init__(self, model: BoostedTrees) -> None:
-        self.predict = model.predict
 
 
 def _params(config: Config, schema: Schema, seed: int) -> dict[str, Any]:

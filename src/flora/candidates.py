@@ -1,0 +1,64 @@
+"""From a surface to a few configs that are good and differ: what all parties are asked to measure again."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flora.path import Path
+from flora.randomness import stream
+from flora.recommendation import Recommendation
+from flora.space import Config, Points, SearchSpace
+from flora.surface import LossSurface
+
+DRAWN = 1_000  # random configs among which to choose, besides the tried ones
+APART = 0.25  # of the unit cube's side; less where there are not enough such configs
+
+
+def candidates(
+    surface: LossSurface,
+    space: SearchSpace,
+    seed: int,
+    *,
+    best: Recommendation,
+    count: int,
+    tried: Sequence[Config] = (),
+    path: Path | None = None,
+) -> list[Config]:
+    """Return ``best`` and those with the lowest predicted losses that lie apart from each other.
+
+    What differs only in the HP of ``path`` is one candidate, at the best stop of the path.
+    """
+    drawn = space.decode(space.sample(stream(seed, "candidates"), DRAWN))
+    inside = space.decode(space.encode([best.config, *tried]))
+    pool = [*inside[:1], *sorted(inside[1:], key=_name), *drawn]
+    configs, losses = _at_best_stop(surface, space, pool, path)
+    rest = path.rest(space) if path else space
+    points = rest.encode(configs)
+    order = [0, *(k for k in np.argsort(losses, kind="stable") if k)]
+    return [configs[k] for k in _apart(points, order, count)]
+
+
+def _at_best_stop(
+    surface: LossSurface, space: SearchSpace, pool: Sequence[Config], path: Path | None
+) -> tuple[list[Config], Points]:
+    if path is None:
+        return list(pool), np.asarray(surface(space.encode(pool)))
+    stops = [path.configs(config) for config in pool]
+    losses = np.asarray(surface(space.encode([config for along in stops for config in along])))
+    grid = losses.reshape(len(pool), len(path.stops))
+    return [along[k] for along, k in zip(stops, grid.argmin(axis=1), strict=True)], grid.min(axis=1)
+
+
+def _apart(points: Points, order: Sequence[int], count: int) -> list[int]:
+    """Return ``count`` of ``order`` (fewer if there are no more that differ), as far apart as APART if possible."""
+    apart, chosen = APART, [order[0]]
+    while len(chosen) < count and apart > 1e-3:
+        for k in order:
+            if len(chosen) < count and np.linalg.norm(points[chosen] - points[k], axis=1).min() >= apart:
+                chosen.append(k)
+        apart /= 2
+    return chosen
+
+
+def _name(config: Config) -> str:
+    return repr(sorted(config.items()))

@@ -1,0 +1,186 @@
+"""Which of the candidates: decided on what all parties measured, for the rows of all of them.
+
+A party of n_i rows needs fewer trees than n rows do: t trees there go about as far as :math:`t (n / n_i)^{0.4}` here.
+So where parties are many, candidates are compared, and the default with them, at the part of their path that a
+training on all rows will be able to reach.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flora.errors import FloraError
+from flora.federation import Confirmation
+from flora.path import Path
+from flora.space import Config, SearchSpace
+from flora.verdict import Gain, Verdict
+
+Objective = Literal["mean", "worst"]
+OBJECTIVES: tuple[Objective, ...] = ("mean", "worst")
+GROWTH = 0.4  # of the trees that are needed with the number of rows, on a log scale
+MANY = 5  # parties: from here on they are much smaller than all together, and tell errors and outliers themselves
+TRIMMED = 0.2  # of many parties, at either end: of five, one that lies or is broken moves nothing
+
+Confirmed = Mapping[str, Sequence[Confirmation]]  # by party
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A config for the rows of all parties, what of it they measured, and what it gains over the default."""
+
+    config: Config
+    measured: Config  # the same, but for its place on the path: a party's rows need fewer trees
+    gain: Gain
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the confirmation round comes to."""
+
+    candidates: tuple[Candidate, ...]  # as they were proposed; the first is the default, with its path
+    chosen: Candidate
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the chosen one is worth using."""
+        return Verdict(self.chosen.gain, "measured")
+
+
+def choose(
+    confirmed: Confirmed,
+    rows: Mapping[str, int],
+    space: SearchSpace,
+    *,
+    path: Path | None = None,
+    objective: Objective = "mean",
+) -> Choice:
+    """Return the candidate with the highest gain, and all of them.
+
+    Args:
+        confirmed: What each party measured, the default first.
+        rows: The number of each party's rows.
+        space: The space, with the default.
+        path: What a fit passes through: configs that differ only there are one candidate.
+        objective: Whether the ``"mean"`` of the parties' losses counts, or that of the ``"worst"``-off party.
+    """
+    evidence = _Evidence.of(confirmed, rows, objective)
+    reach = _reach(rows) if path and objective == "mean" else 1.0
+    default = _at_share_of_path(space.default, path, reach, evidence.configs)
+    groups = _grouped(evidence.configs, path, reach)
+    candidates = tuple(_candidate(*evidence.best_of(group, default), path, reach) for group in groups)
+    return Choice(candidates, max(candidates, key=lambda candidate: candidate.gain.estimate))
+
+
+def _candidate(measured: Config, gain: Gain, path: Path | None, reach: float) -> Candidate:
+    if path is None:
+        return Candidate(measured, measured, gain)
+    stop = min(round(int(measured[path.name]) / reach), path.stops[-1])
+    return Candidate({**measured, path.name: stop}, measured, gain)
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """Losses and gains over the default by party and config."""
+
+    configs: tuple[Config, ...]
+    losses: Floats  # (parties, configs)
+    gains: Floats
+    errors: Floats  # of the gains
+    shares: Floats  # each party's share of all rows
+    objective: Objective
+
+    @classmethod
+    def of(cls, confirmed: Confirmed, rows: Mapping[str, int], objective: Objective) -> "_Evidence":
+        """Put what all parties measured side by side; a config that failed at one of them is left out."""
+        parties = sorted(confirmed)
+        by_config = [{_key(c.config): c for c in confirmed[party]} for party in parties]
+        shared = [c.config for c in confirmed[parties[0]] if all(_key(c.config) in found for found in by_config)]
+        if not shared:
+            raise FloraError("the parties measured no config in common")
+        table = [[found[_key(config)] for config in shared] for found in by_config]
+        counts = np.array([rows[party] for party in parties], dtype=np.float64)
+        return cls(
+            tuple(shared),
+            np.array([[c.trial.loss for c in line] for line in table]),
+            np.array([[c.gain for c in line] for line in table]),
+            np.array([[c.gain_error for c in line] for line in table]),
+            counts / counts.sum(),
+            objective,
+        )
+
+    def best_of(self, group: Sequence[int], reference: int) -> tuple[Config, Gain]:
+        """Return the best of some configs, and its gain over the reference."""
+        gains = [self.gain(k, reference) for k in group]
+        best = max(range(len(group)), key=lambda k: gains[k].estimate)
+        return self.configs[group[best]], gains[best]
+
+    def gain(self, config: int, reference: int) -> Gain:
+        """Return how much lower the loss of one config is than that of another, over all parties."""
+        if self.objective == "worst":
+            worst = int(np.argmax(self.losses[:, config]))
+            estimate = float(self.losses[:, reference].max() - self.losses[worst, config])
+            return Gain(estimate, math.hypot(self.errors[worst, config], self.errors[worst, reference]))
+        differences = self.gains[:, config] - self.gains[:, reference]
+        if len(self.shares) >= MANY:
+            return _trimmed_mean(differences, self.shares)
+        errors = [np.linalg.norm(self.shares * self.errors[:, k]) for k in (config, reference)]
+        return Gain(float(self.shares @ differences), math.hypot(*errors))
+
+
+def _trimmed_mean(values: Floats, shares: Floats) -> Gain:
+    """Return the mean by rows without the parties at either end, and its standard error."""
+    count, cut = len(values), int(TRIMMED * len(values))
+    order = np.argsort(values, kind="stable")
+    kept = order[cut : count - cut]
+    mean = float(np.average(values[kept], weights=shares[kept]))
+    apart = np.clip(values, values[kept].min(), values[kept].max()) - mean
+    error = math.sqrt(float(np.sum((shares * apart) ** 2)) * count / (count - 1)) / (1 - 2 * cut / count)
+    return Gain(mean, error)
+
+
+def _reach(rows: Mapping[str, int]) -> float:
+    """Return what part of a path at a party's size stands for all of it at the size of all."""
+    if len(rows) < MANY:
+        return 1.0
+    return float((1 / len(rows)) ** GROWTH)  # the mean party's share of all rows
+
+
+def _at_share_of_path(default: Config, path: Path | None, reach: float, configs: Sequence[Config]) -> int:
+    """Return the place of the default, or of the stop on its path that is nearest to its share of it."""
+    if path is None:
+        return _place(default, configs)
+    wanted = int(default[path.name]) * reach
+    stops = [stop for stop in path.configs(default) if _key(stop) in set(map(_key, configs))] or [default]
+    return _place(min(stops, key=lambda stop: abs(math.log(int(stop[path.name]) / wanted))), configs)
+
+
+def _grouped(configs: Sequence[Config], path: Path | None, reach: float) -> list[list[int]]:
+    """Return the places of each candidate's configs, as far along the path as it reaches."""
+    if path is None:
+        return [[k] for k in range(len(configs))]
+    groups: dict[str, list[int]] = {}
+    for k, config in enumerate(configs):
+        groups.setdefault(_key({name: v for name, v in config.items() if name != path.name}), []).append(k)
+    top = max(path.stops[0], path.stops[-1] * reach)
+    return [[k for k in group if int(configs[k][path.name]) <= top] or group[:1] for group in groups.values()]
+
+
+def _place(config: Config, configs: Sequence[Config]) -> int:
+    keys = [_key(each) for each in configs]
+    if _key(config) not in keys:
+        raise FloraError(f"not all parties measured the default {dict(config)}")
+    return keys.index(_key(config))
+
+
+def same_config(one: Config, other: Config) -> bool:
+    """Whether two configs are the same: 100 and 100.0 are."""
+    return _key(one) == _key(other)
+
+
+def _key(config: Config) -> str:
+    return repr(sorted((name, float(v) if isinstance(v, int | float) else v) for name, v in config.items()))

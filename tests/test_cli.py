@@ -97,12 +97,21 @@ class TestWholeRuns:
         files = [tmp_path / f"trials-{path.stem}.json" for path in party_files]
         for data, file in zip(party_files, files, strict=True):
             assert flora("search", data, "--target", "kind", *options, "--out", file)[0] == 0
-        code, aggregated, _ = flora("aggregate", *reversed(files), "--seed", "5", "--json")
+        candidates = tmp_path / "candidates.json"
+        proposed = flora("aggregate", *files, "--seed", "5", "--propose", 8, "--out", candidates)
+        assert proposed[0] == 0
+        assert "flora confirm DATA" in proposed[1]
+        answers = [tmp_path / f"answer-{path.stem}.json" for path in party_files]
+        for data, file in zip(party_files, answers, strict=True):
+            assert flora("confirm", data, candidates, "--target", "kind", "--out", file)[0] == 0
+        code, aggregated, _ = flora("aggregate", *reversed(files), *answers, "--seed", "5", "--json")
         assert code == 0
         tuned, by_mail = json.loads(printed), json.loads(aggregated)
-        assert by_mail["config"] == tuned["config"]
-        assert by_mail["predicted_loss"] == tuned["predicted_loss"]
-        assert by_mail["verdict_basis"] == "predicted"
+        assert by_mail.pop("model") is None
+        assert {key: tuned[key] for key in by_mail} == by_mail
+        assert by_mail["verdict_basis"] == "measured"
+        surface_alone = json.loads(flora("aggregate", *files, "--seed", "5", "--json")[1])
+        assert surface_alone["verdict_basis"] == "predicted"
         for data, file in zip(party_files, files, strict=True):
             assert file.read_bytes() == (tmp_path / "run" / "trials" / f"{data.stem}.json").read_bytes()
 

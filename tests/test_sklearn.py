@@ -30,9 +30,9 @@ QUICK: dict[str, Any] = {"n_trials": 3, "cv": 3, "regressor": "gp", "random_stat
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
-        FloraSearchCV(LogisticRegression(), C, n_trials=2, cv=2, regressor="gp", random_state=0),
-        FloraSearchCV(Ridge(), ALPHA, n_trials=2, cv=2, regressor="gp", random_state=0),
-        FloraSearchCV(DecisionTreeClassifier(), LEAF, n_trials=2, cv=2, regressor="gp", random_state=0),
+        FloraSearchCV(LogisticRegression(), C, n_trials=2, cv=2, regressor="gp", confirm=1, random_state=0),
+        FloraSearchCV(Ridge(), ALPHA, n_trials=2, cv=2, regressor="gp", confirm=1, random_state=0),
+        FloraSearchCV(DecisionTreeClassifier(), LEAF, n_trials=2, cv=2, regressor="gp", confirm=1, random_state=0),
     ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of the estimators, on the checks' data

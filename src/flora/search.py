@@ -81,10 +81,10 @@ def _check_length(plan: SearchPlan, path: Path | None) -> None:
 def along(config: Config, path: Path | None) -> list[Config]:
     """Return what one fit scores: the config, then the stops of the path that it is not at."""
     if path is None:
-        return [config]
+        return [dict(config)]
     stops = path.configs(config)
     if path.name in config:
-        return [config, *(stop for stop in stops if stop[path.name] != config[path.name])]
+        return [dict(config), *(stop for stop in stops if stop[path.name] != config[path.name])]
     return stops
 
 

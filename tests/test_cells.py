@@ -32,5 +32,11 @@ def test_cells_of_other_t_share_their_searches() -> None:
     assert len({cell.name, Cell("svm", "sonar", trials=5).name, Cell("svm", "sonar", send=5).name}) == 3
 
 
+def test_a_wide_box_has_searches_of_its_own_and_the_published_one_its_old_name() -> None:
+    assert Cell("svm", "sonar", trials=5).name == "svm-sonar-p3-iid-s5489-T5"
+    assert Cell("svm", "sonar", trials=5, box="wide").name == "svm-sonar-p3-iid-s5489-wide-T5"
+    assert {cell.box for cell in cells_of("svm", box="wide")} == {"wide"}
+
+
 def test_a_protocol_has_a_folder_of_its_own() -> None:
     assert Protocol().name != QUICK.name

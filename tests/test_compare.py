@@ -11,6 +11,7 @@ from flora.experiments.published import SURFACES
 
 def row(dataset: str = "sonar", *, regret: float | None = 0.4, best: float = 0.9, **changes: Any) -> dict[str, Any]:
     cell = {"family": "svm", "dataset": dataset, "parties": 3, "split": "iid", "trials": None, "send": None}
+    cell |= {"box": "published"}
     scores = {"baseline": 0.8, "best": best, "fresh_baseline": 0.8, "fresh_best": 0.85, "worst_party": 0.7}
     surfaces = {name: {"regret": regret, "trainings": 3.0} for name in SURFACES}
     return {**cell, **scores, "best_party": 0.8, "gamma": 1.1, "surfaces": surfaces, **changes}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from joblib import parallel_config
 
+from flora.experiments.boxes import space_of
 from flora.experiments.cells import Cell, Protocol
 from flora.experiments.datasets import DATASETS, Dataset
 from flora.experiments.run import Bench, Search, missing, row_of, run, searches_of
@@ -89,3 +90,27 @@ def test_svm_sees_features_scaled_before_the_split_and_hgb_raw_ones(data: Path) 
     scaled, raw = (Search(Cell(family, "sonar", 2), "party-1")._rows(data) for family in ("svm", "hgb"))
     assert all(column.low is not None for column in scaled.schema.columns)
     assert all(column.low is None for column in raw.schema.columns)
+
+
+def test_parties_search_the_wide_box_and_are_recommended_a_config_of_the_published_one(data: Path) -> None:
+    place = bench(data, "wide")
+    wide = Cell("svm", "sonar", 2, box="wide")
+    row = row_of(wide, place)
+    assert row["box"] == "wide"
+    spaces = {search.party: search.trials(place).space for search in searches_of([wide], place)}
+    assert spaces == {
+        "all rows": space_of("svm", "published"),
+        "party-1": space_of("svm", "wide"),
+        "party-2": space_of("svm", "wide"),
+    }
+    for found in row["surfaces"].values():
+        space_of("svm", "published").check(found["config"])
+    assert missing(CELLS[:1], place) == [Search(Cell("svm", "sonar", 2), party) for party in ("party-1", "party-2")]
+
+
+def test_a_row_that_does_not_name_its_box_is_of_the_published_one(data: Path) -> None:
+    place = bench(data, "old")
+    file = place.file("cells", CELLS[0].name)
+    file.parent.mkdir(parents=True)
+    file.write_text('{"family": "svm"}')
+    assert row_of(CELLS[0], place) == {"family": "svm", "box": "published"}

@@ -171,6 +171,12 @@ def _add_paper(commands: Any) -> None:
     paper.add_argument("--dataset", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
     paper.add_argument("--splits", type=int, default=5, metavar="N", help="ways to deal the rows out (%(default)s)")
     paper.add_argument("--split", default="iid", metavar="HOW", help="iid (the paper's), dirichlet:ALPHA, column:NAME")
+    paper.add_argument(
+        "--box",
+        choices=("published", "wide"),
+        default="published",
+        help="what the parties search; recommended is always a config of the published one (%(default)s)",
+    )
     paper.add_argument("--quick", action="store_true", help="fewer folds and trials, marked as such")
     paper.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="(%(default)s)")
     paper.add_argument("--csv", type=Path, metavar="FILE", help="write the table there too")

@@ -38,11 +38,13 @@ class Cell:
     seed: int = SEED
     trials: int | None = None  # a smaller T than the protocol's
     send: int | None = None  # the paper's T'
+    box: str = "published"  # what the parties search; the surface is minimised in the published box
 
     @property
     def searches(self) -> str:
         """The name of the parties' searches, which cells of different T and T' share."""
-        return f"{self.family}-{self.dataset}-p{self.parties}-{self.split.replace(':', '')}-s{self.seed}"
+        deal = f"{self.family}-{self.dataset}-p{self.parties}-{self.split.replace(':', '')}-s{self.seed}"
+        return deal if self.box == "published" else f"{deal}-{self.box}"
 
     @property
     def name(self) -> str:
@@ -50,7 +52,9 @@ class Cell:
         return self.searches + (f"-T{self.trials}" if self.trials else "") + (f"-send{self.send}" if self.send else "")
 
 
-def cells_of(table: str, *, datasets: Sequence[str] = (), splits: int = 1, split: str = "iid") -> list[Cell]:
+def cells_of(
+    table: str, *, datasets: Sequence[str] = (), splits: int = 1, split: str = "iid", box: str = "published"
+) -> list[Cell]:
     """Return the cells of a table, for each of ``splits`` ways to deal the rows out."""
     if splits < 1:
         raise InputError(f"splits must be a whole number of at least 1, got {splits}")
@@ -62,7 +66,7 @@ def cells_of(table: str, *, datasets: Sequence[str] = (), splits: int = 1, split
     if unknown:
         raise InputError(f"table {table}: has no dataset {unknown[0]!r}, it has {sorted({c.dataset for c in rows})}")
     kept = [cell for cell in rows if not datasets or cell.dataset in datasets]
-    return [replace(cell, split=split, seed=SEED + k) for cell in kept for k in range(splits)]
+    return [replace(cell, split=split, seed=SEED + k, box=box) for cell in kept for k in range(splits)]
 
 
 def _comparison(family: str) -> list[Cell]:

@@ -30,7 +30,9 @@ def paper(options: Namespace, messages: Console) -> Document:
     cells = [
         cell
         for table in tables
-        for cell in cells_of(table, datasets=options.dataset, splits=options.splits, split=options.split)
+        for cell in cells_of(
+            table, datasets=options.dataset, splits=options.splits, split=options.split, box=options.box
+        )
         if max(cell.trials or 1, cell.send or 1) <= protocol.trials
     ]
     with piece_bar(len(missing(cells, bench)) + len(cells), f"table {options.table}", messages) as advance:

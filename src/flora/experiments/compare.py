@@ -11,6 +11,7 @@ from flora.experiments.datasets import DATASETS
 from flora.experiments.published import COMMUNICATION, COMPARISON, PARTIES, ROUNDS, SURFACES, Row
 
 SMALL_GAP = 0.015  # best minus baseline: below this, a regret is noise
+KEYS = ("family", "dataset", "parties", "split", "box", "trials", "send")  # what decides an entry: a cell but its seed
 PERCENT = ("baseline", "best", "fresh_baseline", "fresh_best", "worst_party", "best_party")
 
 
@@ -18,7 +19,7 @@ def compare(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return one entry for each row of the paper's table, over all its splits."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
-        groups.setdefault(tuple(row[key] for key in ("family", "dataset", "parties", "trials", "send")), []).append(row)
+        groups.setdefault(tuple(row[key] for key in KEYS), []).append(row)
     return [_entry(group) for group in groups.values()]
 
 
@@ -26,7 +27,7 @@ def _entry(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     first = group[0]
     published = published_row(first)
     return {
-        **{key: first[key] for key in ("family", "dataset", "parties", "split", "trials", "send")},
+        **{key: first[key] for key in KEYS},
         "splits": len(group),
         **{key: _spread([100 * row[key] for row in group]) for key in PERCENT},
         "gamma": _spread([row["gamma"] for row in group]),
@@ -73,7 +74,7 @@ def _remark(group: Sequence[Mapping[str, Any]]) -> str:
 def to_csv(entries: Sequence[Mapping[str, Any]]) -> str:
     """Return the table as CSV: medians, and the published values."""
     out = io.StringIO()
-    keys = ("family", "dataset", "parties", "split", "trials", "send", "splits")
+    keys = (*KEYS, "splits")
     measured = (*PERCENT, "gamma")
     header = [*keys, *measured, *(f"regret {s}" for s in SURFACES), *(f"published {s}" for s in SURFACES), "remark"]
     writer = csv.writer(out)

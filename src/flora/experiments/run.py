@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from flora.aggregation import aggregate
 from flora.confirm import confirm, measure
+from flora.experiments.boxes import recommended, space_of
 from flora.experiments.cells import SEED, Cell, Protocol
 from flora.experiments.datasets import TARGET, load
 from flora.experiments.published import SURFACES
@@ -27,7 +27,6 @@ from flora.schema import Schema
 from flora.search import search_locally
 from flora.space import Config
 from flora.split import split
-from flora.surface import SurfaceChoice
 from flora.table import Rows, describe, encode
 from flora.trials import PartyTrials
 from flora.verdict import gamma
@@ -109,7 +108,7 @@ def row_of(cell: Cell, bench: Bench) -> dict[str, Any]:
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, (json.dumps(_row(cell, bench), indent=1, allow_nan=False) + "\n").encode())
-    return json.loads(file.read_bytes())  # type: ignore[no-any-return]
+    return {"box": "published", **json.loads(file.read_bytes())}  # the first rows did not name their box
 
 
 def run(cells: Sequence[Cell], bench: Bench, jobs: int) -> Iterator[None]:
@@ -151,14 +150,14 @@ def _recommended(
     name: str, parties: Sequence[PartyTrials], home: Cell, bench: Bench, ends: tuple[float, float], chance: PartyTrials
 ) -> dict[str, Any]:
     """Return what a surface recommends, its pooled score and regret, and the random trainings that would match it."""
-    recommendation = aggregate(parties, SurfaceChoice(name), SEED).recommendation
+    config = recommended(parties, home.family, name, SEED)
     plan, rows = _plan(home, bench.protocol, 1), Search(home, POOLED)._rows(bench.data)
-    [outcome] = measure(rows, plan, family_of(home.family), [recommendation.config], party=POOLED, purpose="search")
+    [outcome] = measure(rows, plan, family_of(home.family), [config], party=POOLED, purpose="search")
     score = 1 - outcome.loss_and_error()[0]
     default, best = ends
     as_good = sum(1 - trial.loss >= score for trial in chance.trials)
     return {
-        "config": dict(recommendation.config),
+        "config": dict(config),
         "score": score,
         "regret": relative_regret(best, score, default) if best > default else None,
         "trainings": (len(chance.trials) + 1) / (as_good + 1),  # the first of as_good among all, on average
@@ -173,7 +172,7 @@ def _on_fresh_folds(home: Cell, best: Config, bench: Bench) -> tuple[float, floa
 
 
 def _plan(cell: Cell, protocol: Protocol, trials: int, sampler: Sampler = "tpe") -> SearchPlan:
-    space = family_of(cell.family).space("classification")
+    space = space_of(cell.family, cell.box)
     plan = SearchPlan(cell.family, "classification", space, SCORING, trials, protocol.folds, sampler, seed=cell.seed)
     return replace(plan, paths=False)  # a trial is one pair, as in the paper
 

@@ -40,3 +40,16 @@ def test_a_wide_box_has_searches_of_its_own_and_the_published_one_its_old_name()
 
 def test_a_protocol_has_a_folder_of_its_own() -> None:
     assert Protocol().name != QUICK.name
+
+
+def test_a_protocol_is_named_by_its_numbers_and_refuses_what_cannot_be() -> None:
+    assert Protocol().name == "T100-k10-c600-r60"
+    assert Protocol(trials=7, folds=2).name == "T7-k2-c600-r60"
+    for change, words in {
+        "trials": "--trials must be a whole number of at least 1, got 0",
+        "folds": "--cv must be a whole number of at least 2, got 0",
+        "central": "--central must be .* at least 1, got 0",
+        "random": "--random must be .* at least 1, got 0",
+    }.items():
+        with pytest.raises(InputError, match=words):
+            Protocol(**{change: 0})

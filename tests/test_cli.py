@@ -223,6 +223,11 @@ def test_the_papers_aggregate_table(flora: Run) -> None:
     assert "183.5, 0.00169" in flora("paper", "aggregate", "--published")[1]
 
 
+def test_a_protocol_that_cannot_be_is_refused(flora: Run) -> None:
+    refused(flora("paper", "svm", "--cv", "1"), "--cv must be a whole number of at least 2, got 1")
+    refused(flora("paper", "svm", "--quick", "--trials", "0"), "--trials must be", "got 0")
+
+
 class TestBadInput:
     @pytest.mark.parametrize("name", BAD_TABLES)
     def test_bad_tables(self, flora: Run, party_files: list[Path], tmp_path: Path, name: str) -> None:

@@ -178,10 +178,19 @@ def _add_paper(commands: Any) -> None:
         help="what the parties search; recommended is always a config of the published one (%(default)s)",
     )
     paper.add_argument("--quick", action="store_true", help="fewer folds and trials, marked as such")
+    _add_protocol(paper)
     paper.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="(%(default)s)")
     paper.add_argument("--csv", type=Path, metavar="FILE", help="write the table there too")
     paper.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at work (%(default)s)")
     paper.add_argument("--json", action="store_true", help="print the table as one JSON object")
+
+
+def _add_protocol(paper: Any) -> None:
+    protocol = paper.add_argument_group("the protocol: less than the paper's costs less, and has results of its own")
+    protocol.add_argument("--trials", type=int, metavar="T", help="trials at each party (100)")
+    protocol.add_argument("--cv", type=int, metavar="K", help="folds (10)")
+    protocol.add_argument("--central", type=int, metavar="N", help="trials of the centralised search (600)")
+    protocol.add_argument("--random", type=int, metavar="N", help="random trainings that a config is counted in (60)")
 
 
 def _add_table_options(parser: Any) -> None:

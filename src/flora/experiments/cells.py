@@ -18,10 +18,23 @@ class Protocol:
     central: int = 600  # trials of the centralised search that "best" comes from
     random: int = 60  # random trainings on all rows, for the count of trainings that multi-shot search needs
 
+    def __post_init__(self) -> None:
+        least = {"trials": 1, "cv": 2, "central": 1, "random": 1}
+        for (name, lowest), value in zip(
+            least.items(), (self.trials, self.folds, self.central, self.random), strict=True
+        ):
+            if value < lowest:
+                raise InputError(f"--{name} must be a whole number of at least {lowest}, got {value}")
+
+    @property
+    def local(self) -> str:
+        """What it asks of the parties alone."""
+        return f"T{self.trials}-k{self.folds}"
+
     @property
     def name(self) -> str:
         """The folder of its results."""
-        return f"T{self.trials}-k{self.folds}-c{self.central}-r{self.random}"
+        return f"{self.local}-c{self.central}-r{self.random}"
 
 
 QUICK = Protocol(trials=20, folds=3, central=60, random=30)

@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from rich.console import Console
@@ -24,7 +24,7 @@ def paper(options: Namespace, messages: Console) -> Document:
         if options.table != "aggregate":
             raise InputError(f"--published goes with the table aggregate, got {options.table}")
         return _aggregate_table(from_published_cells(), options)
-    protocol = QUICK if options.quick else Protocol()
+    protocol = _protocol(options)
     bench = Bench(options.results, options.results / ".work", options.data, protocol)
     tables = ("hgb", "svm", "mlp") if options.table == "aggregate" else (options.table,)
     cells = [
@@ -53,3 +53,9 @@ def _aggregate_table(rows: Sequence[Document], options: Namespace) -> Document:
     if not options.json:
         show_aggregate(rows, Console())
     return {"table": "aggregate", "rows": list(rows)}
+
+
+def _protocol(options: Namespace) -> Protocol:
+    given = {"trials": options.trials, "folds": options.cv, "central": options.central, "random": options.random}
+    start = QUICK if options.quick else Protocol()
+    return replace(start, **{name: value for name, value in given.items() if value is not None})

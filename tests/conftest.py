@@ -1,6 +1,7 @@
 """What several tests share: small tables, and the parties made from them."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -65,3 +66,24 @@ def paper_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the paper's datasets are not here: set FLORA_DATA")
     return folder
+
+
+@pytest.fixture
+def small_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with small tables that pass for sonar and oil spill, and forests of few trees: it is the machinery that
+    is tested with them.
+    """
+    from flora import regressors
+    from flora.experiments import published, run
+    from flora.experiments.datasets import DATASETS, Dataset
+
+    for name, rows in (("sonar", 60), ("oil-spill", 90)):
+        table = two_moons(rows, 1)
+        table = table.assign(target=(table.pop("kind") == "upper").astype(int))
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        sizes = (int((table.target == 0).sum()), int(table.target.sum()))
+        monkeypatch.setitem(DATASETS, name, Dataset(40, rows, 2, sizes, "Rock"))
+    monkeypatch.setitem(published.TESTBED, "oil-spill", published.TESTBED["oil-spill"]._replace(rows=20))
+    monkeypatch.setattr(regressors, "TREES", 5)
+    yield tmp_path
+    run.table_of.cache_clear()

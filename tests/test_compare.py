@@ -1,17 +1,18 @@
 """Our tables beside the paper's."""
 
+import csv
 from typing import Any
 
 import pytest
 
 from flora.experiments.aggregate import from_cells
-from flora.experiments.compare import compare, published_row, to_csv
+from flora.experiments.compare import compare, compare_beds, published_row, to_csv
 from flora.experiments.published import SURFACES
 
 
 def row(dataset: str = "sonar", *, regret: float | None = 0.4, best: float = 0.9, **changes: Any) -> dict[str, Any]:
     cell = {"family": "svm", "dataset": dataset, "parties": 3, "split": "iid", "trials": None, "send": None}
-    cell |= {"box": "published"}
+    cell |= {"box": "published", "seed": 5489}
     scores = {"baseline": 0.8, "best": best, "fresh_baseline": 0.8, "fresh_best": 0.85, "worst_party": 0.7}
     surfaces = {name: {"regret": regret, "trainings": 3.0} for name in SURFACES}
     return {**cell, **scores, "best_party": 0.8, "gamma": 1.1, "surfaces": surfaces, **changes}
@@ -53,7 +54,38 @@ def test_noise_is_called_noise() -> None:
 def test_no_gap_no_regret() -> None:
     [entry] = compare([row(regret=None)])
     assert entry["regret"]["aplm"] is None
-    assert "sonar" in to_csv([entry])
+
+
+def test_csv_has_a_line_for_each_entry_and_a_column_for_each_number() -> None:
+    tables = [
+        {"table": "svm", "protocol": "T9-k2-c3-r4", "rows": compare([row(), row("pc3")])},
+        {"table": "testbed", "protocol": "T9-k2", "rows": compare_beds([bed_row()])},
+        {"table": "aggregate", "rows": from_cells([row(regret=0.5), row(regret=0.2)])[:1]},
+    ]
+    lines = list(csv.DictReader(to_csv(tables).splitlines()))
+    assert [line["table"] for line in lines] == ["svm", "svm", "testbed", "aggregate"]
+    assert lines[0]["regret aplm median"] == "0.4"
+    assert lines[0]["published regret aplm"] == "0.17"
+    assert lines[0]["score aplm median"] == ""
+    assert float(lines[2]["score aplm median"]) == pytest.approx(70)
+    assert lines[2]["protocol"] == "T9-k2"
+    assert lines[3]["computed wins"] == "2/0/0"
+
+
+def bed_row(**changes: Any) -> dict[str, Any]:
+    sizes = {"parties": 3, "rows": 200, "held_out": 0.4, "held_out_classes": [359, 16]}
+    cell = {"family": "hgb", "dataset": "oil-spill", "seed": 5489, "box": "published"}
+    return {**cell, **sizes, "baseline": 0.6, "surfaces": {name: {"score": 0.7} for name in SURFACES}, **changes}
+
+
+def test_the_testbeds_splits_become_a_median() -> None:
+    better = bed_row(seed=5490, surfaces={name: {"score": 0.8} for name in SURFACES})
+    [entry] = compare_beds([better, bed_row()])
+    assert entry["score"]["mplm"]["median"] == pytest.approx(75)
+    assert entry["seeds"] == [5489, 5490]
+    assert entry["published"]["score"] == {"sgm": 73.74, "sgm+u": 59.09, "mplm": 70.61, "aplm": 73.32}
+    assert entry["remark"] == "only 16 of the held-out rows are of class 1"
+    assert len(compare_beds([bed_row(), bed_row(box="wide")])) == 2
 
 
 def test_aggregate_of_our_own_rows() -> None:

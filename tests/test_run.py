@@ -1,6 +1,5 @@
 """Cells that are run, stopped, and run again."""
 
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -9,58 +8,48 @@ from joblib import parallel_config
 
 from flora.experiments.boxes import space_of
 from flora.experiments.cells import Cell, Protocol
-from flora.experiments.datasets import DATASETS, Dataset
-from flora.experiments.run import Bench, Search, missing, row_of, run, searches_of
+from flora.experiments.run import Bench, CellRow, Search, missing, read_row, run, searches_of
 from flora.trials import PartyTrials
-from tests.conftest import two_moons
 
 PROTOCOL = Protocol(trials=4, folds=2, central=5, random=3)
 CELLS = [Cell("svm", "sonar", 2), Cell("svm", "sonar", 2, trials=2), Cell("svm", "sonar", 2, send=2)]
-
-
-@pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A small table that passes for sonar: it is the machinery that is tested here."""
-    from flora.experiments import run as module
-
-    table = two_moons(60, 1)
-    table = table.assign(target=(table.pop("kind") == "upper").astype(int))
-    table.to_csv(tmp_path / "sonar.csv", index=False)
-    sizes = (int((table.target == 0).sum()), int(table.target.sum()))
-    monkeypatch.setitem(DATASETS, "sonar", Dataset(40, 60, 2, sizes, "Rock"))
-    yield tmp_path
-    module._table.cache_clear()
 
 
 def bench(data: Path, name: str) -> Bench:
     return Bench(data / name, data / f"{name}-work", data, PROTOCOL)
 
 
+def stages(cells: list[Cell], place: Bench) -> tuple[list[Search], list[CellRow]]:
+    return searches_of(cells, place), [CellRow(cell) for cell in cells]
+
+
 def files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.json"))}
 
 
-def test_a_run_that_is_stopped_goes_on_and_ends_the_same(data: Path) -> None:
-    whole, broken = bench(data, "whole"), bench(data, "broken")
-    assert len(list(run(CELLS[:2], whole, jobs=1))) == 2 + 2 + 2  # pooled searches, parties' searches, rows
-    list(islice(run(CELLS[:2], broken, jobs=1), 3))
-    assert len(missing(CELLS[:2], broken)) == 1
-    list(run(CELLS[:2], broken, jobs=1))
+def test_a_run_that_is_stopped_goes_on_and_ends_the_same(small_data: Path) -> None:
+    whole, broken = bench(small_data, "whole"), bench(small_data, "broken")
+    assert (
+        len(list(run(stages(CELLS[:2], whole), whole, jobs=1))) == 2 + 2 + 2
+    )  # pooled searches, parties' searches, rows
+    list(islice(run(stages(CELLS[:2], broken), broken, jobs=1), 3))
+    assert len(missing(searches_of(CELLS[:2], broken), broken)) == 1
+    list(run(stages(CELLS[:2], broken), broken, jobs=1))
     assert files(broken.results) == files(whole.results)
-    assert list(run(CELLS[:2], whole, jobs=1)) == []
+    assert list(run(stages(CELLS[:2], whole), whole, jobs=1)) == []
 
 
-def test_another_backend_and_two_jobs_change_nothing(data: Path) -> None:
-    one, two = bench(data, "one"), bench(data, "two")
-    list(run(CELLS[:1], one, jobs=1))
+def test_another_backend_and_two_jobs_change_nothing(small_data: Path) -> None:
+    one, two = bench(small_data, "one"), bench(small_data, "two")
+    list(run(stages(CELLS[:1], one), one, jobs=1))
     with parallel_config(backend="threading"):  # a process of its own has not seen our small sonar
-        list(run(CELLS[:1], two, jobs=2))
+        list(run(stages(CELLS[:1], two), two, jobs=2))
     assert files(one.results) == files(two.results)
 
 
-def test_a_row_has_all_columns_and_follows_from_the_searches(data: Path) -> None:
-    place = bench(data, "rows")
-    row, short, sent = (row_of(cell, place) for cell in CELLS)
+def test_a_row_has_all_columns_and_follows_from_the_searches(small_data: Path) -> None:
+    place = bench(small_data, "rows")
+    row, short, sent = (read_row(CellRow(cell), place) for cell in CELLS)
     central = Search(Cell("svm", "sonar"), "all rows").trials(place)
     assert len(central.trials) == 5
     assert row["baseline"] == 1 - central.trials[0].loss
@@ -78,24 +67,24 @@ def test_a_row_has_all_columns_and_follows_from_the_searches(data: Path) -> None
     }
 
 
-def test_searches_are_trials_that_anybody_can_aggregate(data: Path) -> None:
-    place = bench(data, "trials")
+def test_searches_are_trials_that_anybody_can_aggregate(small_data: Path) -> None:
+    place = bench(small_data, "trials")
     found = [search.trials(place) for search in searches_of(CELLS[:1], place)]
     assert [len(trials.trials) for trials in found] == [5, 3, 4, 4]
     assert all(isinstance(trials, PartyTrials) for trials in found)
     assert {trials.party for trials in found} == {"all rows", "party-1", "party-2"}
 
 
-def test_svm_sees_features_scaled_before_the_split_and_hgb_raw_ones(data: Path) -> None:
-    scaled, raw = (Search(Cell(family, "sonar", 2), "party-1")._rows(data) for family in ("svm", "hgb"))
+def test_svm_sees_features_scaled_before_the_split_and_hgb_raw_ones(small_data: Path) -> None:
+    scaled, raw = (Search(Cell(family, "sonar", 2), "party-1")._rows(small_data) for family in ("svm", "hgb"))
     assert all(column.low is not None for column in scaled.schema.columns)
     assert all(column.low is None for column in raw.schema.columns)
 
 
-def test_parties_search_the_wide_box_and_are_recommended_a_config_of_the_published_one(data: Path) -> None:
-    place = bench(data, "wide")
+def test_parties_search_the_wide_box_and_are_recommended_a_config_of_the_published_one(small_data: Path) -> None:
+    place = bench(small_data, "wide")
     wide = Cell("svm", "sonar", 2, box="wide")
-    row = row_of(wide, place)
+    row = read_row(CellRow(wide), place)
     assert row["box"] == "wide"
     spaces = {search.party: search.trials(place).space for search in searches_of([wide], place)}
     assert spaces == {
@@ -105,12 +94,14 @@ def test_parties_search_the_wide_box_and_are_recommended_a_config_of_the_publish
     }
     for found in row["surfaces"].values():
         space_of("svm", "published").check(found["config"])
-    assert missing(CELLS[:1], place) == [Search(Cell("svm", "sonar", 2), party) for party in ("party-1", "party-2")]
+    assert missing(searches_of(CELLS[:1], place), place) == [
+        Search(Cell("svm", "sonar", 2), party) for party in ("party-1", "party-2")
+    ]
 
 
-def test_a_row_that_does_not_name_its_box_is_of_the_published_one(data: Path) -> None:
-    place = bench(data, "old")
-    file = place.file("cells", CELLS[0].name)
+def test_a_row_that_does_not_name_its_box_is_of_the_published_one(small_data: Path) -> None:
+    place = bench(small_data, "old")
+    file = CellRow(CELLS[0]).file(place)
     file.parent.mkdir(parents=True)
     file.write_text('{"family": "svm"}')
-    assert row_of(CELLS[0], place) == {"family": "svm", "box": "published"}
+    assert read_row(CellRow(CELLS[0]), place) == {"family": "svm", "box": "published"}

@@ -164,7 +164,7 @@ def _add_report(commands: Any) -> None:
 
 def _add_paper(commands: Any) -> None:
     paper = commands.add_parser("paper", help="the paper's tables, next to the paper's numbers")
-    tables = ("hgb", "svm", "mlp", "aggregate", "parties", "rounds", "communication")
+    tables = ("hgb", "svm", "mlp", "aggregate", "parties", "rounds", "communication", "testbed")
     paper.add_argument("table", choices=tables, help="which table")
     paper.add_argument("--published", action="store_true", help="aggregate: from the paper's own cells")
     paper.add_argument("--data", type=Path, metavar="DIR", help="the folder of the datasets ($FLORA_DATA, or OpenML)")
@@ -187,7 +187,7 @@ def _add_paper(commands: Any) -> None:
 
 def _add_protocol(paper: Any) -> None:
     protocol = paper.add_argument_group("the protocol: less than the paper's costs less, and has results of its own")
-    protocol.add_argument("--trials", type=int, metavar="T", help="trials at each party (100)")
+    protocol.add_argument("--trials", type=int, metavar="T", help="trials at each party (100; testbed 500)")
     protocol.add_argument("--cv", type=int, metavar="K", help="folds (10)")
     protocol.add_argument("--central", type=int, metavar="N", help="trials of the centralised search (600)")
     protocol.add_argument("--random", type=int, metavar="N", help="random trainings that a config is counted in (60)")

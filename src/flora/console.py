@@ -74,9 +74,31 @@ def show_comparison(entries: Sequence[Mapping[str, Any]], protocol: str, console
         printed += [_number(theirs.get("regret", {}).get(name), 2) for name in regrets]
         table.add_row("  published", "", *printed, style="dim")
     console.print(table)
+    _show_remarks(entries, console)
+
+
+def show_testbed(entries: Sequence[Mapping[str, Any]], protocol: str, console: Console) -> None:
+    """Print the table of real federated trainings: our medians over splits, and below them the published numbers."""
+    title = f"Balanced accuracy on held-out rows, percent: medians over splits ({protocol})"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
+    scores = list(entries[0]["score"])
+    table.add_column("", no_wrap=True)
+    for header in ("splits", "base", *scores):
+        table.add_column(header, no_wrap=True, justify="right", min_width=5)
     for entry in entries:
-        if entry["remark"]:
-            console.print(f"{entry['dataset']}: {entry['remark']}", highlight=False)
+        name = f"{entry['dataset']} {entry['parties']} x {entry['rows']} rows"
+        ours = [_middle(entry["baseline"], 1), *(_middle(entry["score"][n], 1) for n in scores)]
+        table.add_row(name, str(entry["splits"]), *ours)
+        theirs = entry["published"]
+        printed = [_number(theirs["baseline"], 1), *(_number(theirs["score"][n], 1) for n in scores)]
+        table.add_row("  published", "", *printed, style="dim")
+    console.print(table)
+    _show_remarks(entries, console)
+
+
+def _show_remarks(entries: Sequence[Mapping[str, Any]], console: Console) -> None:
+    for remark in dict.fromkeys(f"{entry['dataset']}: {entry['remark']}" for entry in entries if entry["remark"]):
+        console.print(remark, highlight=False)
 
 
 def _row_name(entry: Mapping[str, Any]) -> str:

@@ -2,16 +2,17 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from flora.experiments.datasets import DATASETS
-from flora.experiments.published import COMMUNICATION, COMPARISON, PARTIES, ROUNDS, SURFACES, Row
+from flora.experiments.published import COMMUNICATION, COMPARISON, PARTIES, ROUNDS, SURFACES, TESTBED, Row
 
 SMALL_GAP = 0.015  # best minus baseline: below this, a regret is noise
 KEYS = ("family", "dataset", "parties", "split", "box", "trials", "send")  # what decides an entry: a cell but its seed
+FEW = 30  # rows of a class: below this, a score on them is rough
 PERCENT = ("baseline", "best", "fresh_baseline", "fresh_best", "worst_party", "best_party")
 
 
@@ -29,6 +30,7 @@ def _entry(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         **{key: first[key] for key in KEYS},
         "splits": len(group),
+        "seeds": sorted(row["seed"] for row in group),
         **{key: _spread([100 * row[key] for row in group]) for key in PERCENT},
         "gamma": _spread([row["gamma"] for row in group]),
         "regret": {name: _spread([row["surfaces"][name]["regret"] for row in group]) for name in SURFACES},
@@ -71,20 +73,52 @@ def _remark(group: Sequence[Mapping[str, Any]]) -> str:
     return "; ".join(filter(None, remarks))
 
 
-def to_csv(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table as CSV: medians, and the published values."""
+def compare_beds(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return one entry for each row of the testbed table, over all its splits."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["dataset"], row["box"]), []).append(row)
+    return [_bed_entry(group) for group in groups.values()]
+
+
+def _bed_entry(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    first, printed = group[0], TESTBED[group[0]["dataset"]]
+    positives = first["held_out_classes"][1]
+    return {
+        **{key: first[key] for key in ("family", "dataset", "parties", "rows", "held_out", "box")},
+        "splits": len(group),
+        "seeds": sorted(row["seed"] for row in group),
+        "baseline": _spread([100 * row["baseline"] for row in group]),
+        "score": {name: _spread([100 * row["surfaces"][name]["score"] for row in group]) for name in SURFACES},
+        "published": {"baseline": printed.baseline, "score": dict(zip(SURFACES, printed.scores, strict=True))},
+        "remark": f"only {positives} of the held-out rows are of class 1" if positives < FEW else "",
+    }
+
+
+def to_csv(tables: Sequence[Mapping[str, Any]]) -> str:
+    """Return tables as CSV, a line for each entry: a column for each number, and the published ones."""
+    lines = [
+        {"table": table["table"], "protocol": table.get("protocol", ""), **dict(_flat(entry))}
+        for table in tables
+        for entry in table["rows"]
+    ]
+    header = dict.fromkeys(name for line in lines for name in line)
     out = io.StringIO()
-    keys = (*KEYS, "splits")
-    measured = (*PERCENT, "gamma")
-    header = [*keys, *measured, *(f"regret {s}" for s in SURFACES), *(f"published {s}" for s in SURFACES), "remark"]
-    writer = csv.writer(out)
-    writer.writerow(header)
-    for entry in entries:
-        regrets = [median(entry["regret"][name]) for name in SURFACES]
-        published = [entry["published"].get("regret", {}).get(name) for name in SURFACES]
-        values = [median(entry[key]) for key in measured]
-        writer.writerow([*(entry[key] for key in keys), *values, *regrets, *published, entry["remark"]])
+    writer = csv.DictWriter(out, list(header))
+    writer.writeheader()
+    writer.writerows(lines)
     return out.getvalue()
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Name every number by the way to it: ``regret aplm median``."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name} {key}".strip())
+    elif isinstance(value, list | tuple):
+        yield name, "/".join(map(str, value))
+    else:
+        yield name, value
 
 
 def median(spread: Mapping[str, float] | None) -> float | None:

@@ -6,13 +6,15 @@ folds, and the federated training is emulated by a pooled one, scored on the fol
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import typing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from flora.confirm import confirm, measure
 from flora.experiments.boxes import recommended, space_of
@@ -44,9 +46,58 @@ class Bench:
     data: Path | None
     protocol: Protocol
 
-    def file(self, kind: str, name: str) -> Path:
-        """Return the file of a result."""
-        return self.results / self.protocol.name / kind / f"{name}.json"
+
+class Piece(typing.Protocol):
+    """A result that is computed once and kept as a file."""
+
+    def file(self, bench: Bench) -> Path:
+        """Return the file that keeps it."""
+        ...
+
+    def compute(self, bench: Bench) -> bytes:
+        """Return what is to be kept."""
+        ...
+
+
+def keep(piece: Piece, bench: Bench) -> Path:
+    """Return the file of a piece, which is computed if it is not there."""
+    file = piece.file(bench)
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, piece.compute(bench))
+    return file
+
+
+def run(stages: Sequence[Sequence[Piece]], bench: Bench, jobs: int) -> Iterator[None]:
+    """Do what is missing, a stage after the other, with joblib's workers; yield after each piece."""
+    from joblib import Parallel, delayed
+
+    for pieces in stages:
+        work = [delayed(keep)(piece, bench) for piece in missing(pieces, bench)]
+        for _ in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
+            yield
+
+
+def missing(pieces: Sequence[Piece], bench: Bench) -> list[Piece]:
+    """Return the pieces that are not there yet."""
+    return [piece for piece in pieces if not piece.file(bench).exists()]
+
+
+def read_row(row: Piece, bench: Bench) -> dict[str, Any]:
+    """Return a row of numbers, computed if it is not there; the first rows did not name their box."""
+    return {"box": "published", **json.loads(keep(row, bench).read_bytes())}
+
+
+def to_bytes(row: Mapping[str, Any]) -> bytes:
+    """Return a row as it is kept."""
+    return (json.dumps(row, indent=1, allow_nan=False) + "\n").encode()
+
+
+def searched(plan: SearchPlan, rows: Rows, party: str, storage: Path) -> bytes:
+    """Return the trials of a search, which goes on where a killed one stopped."""
+    storage.parent.mkdir(parents=True, exist_ok=True)
+    found = search_locally(rows, plan, family_of(plan.family), party=party, storage=storage)
+    return found.to_json().encode()
 
 
 @dataclass(frozen=True)
@@ -64,20 +115,21 @@ class Search:
             return f"{self.cell.family}-{self.cell.dataset}-{self.sampler}"
         return f"{self.cell.searches}-{self.party}"
 
+    def file(self, bench: Bench) -> Path:
+        """Return the file of its trials."""
+        return bench.results / bench.protocol.name / "searches" / f"{self.name}.json"
+
+    def compute(self, bench: Bench) -> bytes:
+        """Return its trials, as they would leave a party."""
+        storage = bench.work / f"{bench.protocol.name}-{self.name}.db"
+        return searched(self._plan(bench.protocol), self._rows(bench.data), self.party, storage)
+
     def trials(self, bench: Bench) -> PartyTrials:
         """Return its trials; they are computed once."""
-        file = bench.file("searches", self.name)
-        if not file.exists():
-            bench.work.mkdir(parents=True, exist_ok=True)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            storage = bench.work / f"{bench.protocol.name}-{self.name}.db"
-            plan, rows = self._plan(bench.protocol), self._rows(bench.data)
-            found = search_locally(rows, plan, family_of(plan.family), party=self.party, storage=storage)
-            write_whole(file, found.to_json().encode())
-        return PartyTrials.read(file)
+        return PartyTrials.read(keep(self, bench))
 
     def _rows(self, data: Path | None) -> Rows:
-        whole = _table(self.cell.dataset, data)
+        whole = table_of(self.cell.dataset, data)
         schema = _schema(self.cell, data)
         if self.party == POOLED:
             return encode(whole, schema)
@@ -88,6 +140,21 @@ class Search:
         return _plan(self.cell, protocol, trials.get(self.sampler, protocol.trials), self.sampler)
 
 
+@dataclass(frozen=True)
+class CellRow:
+    """A cell's row of numbers, which follows from its searches."""
+
+    cell: Cell
+
+    def file(self, bench: Bench) -> Path:
+        """Return the file of the row."""
+        return bench.results / bench.protocol.name / "cells" / f"{self.cell.name}.json"
+
+    def compute(self, bench: Bench) -> bytes:
+        """Return the row."""
+        return to_bytes(_row(self.cell, bench))
+
+
 def searches_of(cells: Sequence[Cell], bench: Bench) -> list[Search]:
     """Return the searches that the cells need, each once, and the pooled ones first: they take longest."""
     shared = {replace(cell, trials=None, send=None) for cell in cells}
@@ -95,32 +162,6 @@ def searches_of(cells: Sequence[Cell], bench: Bench) -> list[Search]:
     found = [Search(cell, POOLED, sampler) for cell in _sorted(pooled) for sampler in ("tpe", "random")]
     found += [Search(cell, party) for cell in _sorted(shared) for party in _parties(cell, bench.data)]
     return found
-
-
-def missing(cells: Sequence[Cell], bench: Bench) -> list[Search]:
-    """Return the searches that are not done yet."""
-    return [search for search in searches_of(cells, bench) if not bench.file("searches", search.name).exists()]
-
-
-def row_of(cell: Cell, bench: Bench) -> dict[str, Any]:
-    """Return a cell's row of numbers, computed once."""
-    file = bench.file("cells", cell.name)
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, (json.dumps(_row(cell, bench), indent=1, allow_nan=False) + "\n").encode())
-    return {"box": "published", **json.loads(file.read_bytes())}  # the first rows did not name their box
-
-
-def run(cells: Sequence[Cell], bench: Bench, jobs: int) -> Iterator[None]:
-    """Do what is missing, with joblib's workers (or its dask or ray backend); yield after each piece."""
-    from joblib import Parallel, delayed
-
-    for pieces in (
-        [delayed(Search.trials)(search, bench) for search in missing(cells, bench)],
-        [delayed(row_of)(cell, bench) for cell in cells if not bench.file("cells", cell.name).exists()],
-    ):
-        for _ in Parallel(n_jobs=jobs, return_as="generator_unordered")(pieces):
-            yield
 
 
 def _row(cell: Cell, bench: Bench) -> dict[str, Any]:
@@ -183,17 +224,18 @@ def _cut(trials: PartyTrials, cell: Cell) -> PartyTrials:
 
 
 def _parties(cell: Cell, data: Path | None) -> list[str]:
-    return list(split(_table(cell.dataset, data), TARGET, cell.parties, cell.split, cell.seed))
+    return list(split(table_of(cell.dataset, data), TARGET, cell.parties, cell.split, cell.seed))
 
 
 @cache
-def _table(dataset: str, data: Path | None) -> Any:
+def table_of(dataset: str, data: Path | None) -> pd.DataFrame:
+    """Return a dataset, which is read once."""
     return load(dataset, data)
 
 
 def _schema(cell: Cell, data: Path | None) -> Schema:
     """Return the columns; for svm and mlp with the whole table's ranges, which are then scaled to [0, 1]."""
-    table = _table(cell.dataset, data)
+    table = table_of(cell.dataset, data)
     schema = describe(table, TARGET)
     if cell.family == "hgb":
         return schema

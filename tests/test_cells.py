@@ -3,11 +3,13 @@
 import pytest
 
 from flora.errors import InputError
-from flora.experiments.cells import QUICK, SEED, Cell, Protocol, cells_of
+from flora.experiments.cells import QUICK, SEED, TABLES, Cell, Protocol, cells_of, datasets_of
+from flora.experiments.datasets import DATASETS
 
 
 @pytest.mark.parametrize(
-    ("table", "count"), [("hgb", 7), ("svm", 6), ("mlp", 7), ("parties", 14), ("rounds", 24), ("communication", 24)]
+    ("table", "count"),
+    [("hgb", 7), ("svm", 6), ("mlp", 7), ("parties", 14), ("rounds", 24), ("communication", 24), ("aggregate", 20)],
 )
 def test_a_table_has_the_papers_rows_for_each_split(table: str, count: int) -> None:
     cells = cells_of(table, splits=3)
@@ -22,6 +24,7 @@ def test_datasets_and_splits_are_chosen() -> None:
     assert {cell.split for cell in cells} == {"dirichlet:0.5"}
     with pytest.raises(InputError, match=r"table svm: has no dataset 'electricity'"):
         cells_of("svm", datasets=["electricity"])
+    assert [cell.family for cell in cells_of("aggregate", datasets=["electricity"])] == ["hgb", "mlp"]
     with pytest.raises(InputError, match="splits must be a whole number of at least 1, got 0"):
         cells_of("svm", splits=0)
 
@@ -53,3 +56,10 @@ def test_a_protocol_is_named_by_its_numbers_and_refuses_what_cannot_be() -> None
     }.items():
         with pytest.raises(InputError, match=words):
             Protocol(**{change: 0})
+
+
+def test_every_table_has_datasets() -> None:
+    assert datasets_of("svm") == ["pollen", "sonar", "heart-statlog", "oil-spill", "eeg-eye-state", "pc3"]
+    assert datasets_of("parties") == ["eeg-eye-state", "electricity", "pollen"]
+    for table in TABLES:
+        assert set(datasets_of(table)) <= set(DATASETS)

@@ -41,3 +41,29 @@ def test_the_testbed_knows_one_way_to_deal_rows(paper: Paper) -> None:
     code, _, said = paper("testbed", "--split", "dirichlet:0.5", *SMALL)
     assert code == 2
     assert "got --split dirichlet:0.5" in said
+
+
+def test_all_is_every_table_that_has_the_dataset(paper: Paper) -> None:
+    code, printed, _ = paper("all", "--dataset", "sonar", "--stored", "--json", *SMALL)
+    assert code == 0
+    tables = json.loads(printed)["tables"]
+    assert [table["table"] for table in tables] == ["hgb", "svm", "mlp", "aggregate", "rounds", "communication"]
+    assert all(table["rows"] == [] for table in tables)
+    assert tables[1]["missing"] == ["svm-sonar-p3-iid-s5489"]
+    code, _, said = paper("all", "--dataset", "iris", *SMALL)
+    assert code == 2
+    assert "no table has the dataset 'iris'" in said
+
+
+def test_what_is_stored_is_shown_and_nothing_is_computed(paper: Paper, small_data: Path) -> None:
+    assert paper("svm", "--dataset", "sonar", *SMALL)[0] == 0
+    before = {path: path.read_bytes() for path in (small_data / "results").rglob("*.json")}
+    for data in small_data.glob("*.csv"):
+        data.unlink()  # without the data nothing can be computed
+    code, shown, _ = paper("svm", "--stored", *SMALL)
+    assert code == 0
+    assert "svm sonar" in shown
+    assert "table svm (T3-k2-c3-r2): 5 rows are not there yet" in shown
+    assert "19 rows are not there yet" in paper("aggregate", "--stored", *SMALL)[1]
+    assert "0.17" in paper("all", "--stored", "--dataset", "sonar", *SMALL)[1]
+    assert before == {path: path.read_bytes() for path in (small_data / "results").rglob("*.json")}

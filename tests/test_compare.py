@@ -99,3 +99,7 @@ def test_aggregate_of_our_own_rows() -> None:
     found = {(entry["group"], entry["surface"]): entry["computed"] for entry in from_cells(rows)}
     assert found["svm", "aplm"]["wins"] == (1, 0, 1)
     assert found["overall", "aplm"]["wins"] == (3, 0, 1)
+
+
+def test_aggregate_of_rows_without_a_regret_is_empty() -> None:
+    assert from_cells([]) == from_cells([row(regret=None)]) == []

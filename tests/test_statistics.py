@@ -42,6 +42,10 @@ def test_wins_ties_and_losses() -> None:
     assert isinstance(summary([0.5, 0.6]), Summary)
 
 
+def test_nothing_but_ties_is_no_evidence() -> None:
+    assert summary([1.0, 1.0]).test == (0.0, 1.0)
+
+
 def test_regret() -> None:
     assert relative_regret(90, 90, 80) == 0
     assert relative_regret(90, 80, 80) == 1

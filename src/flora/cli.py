@@ -164,7 +164,7 @@ def _add_report(commands: Any) -> None:
 
 def _add_paper(commands: Any) -> None:
     paper = commands.add_parser("paper", help="the paper's tables, next to the paper's numbers")
-    tables = ("hgb", "svm", "mlp", "aggregate", "parties", "rounds", "communication", "testbed")
+    tables = ("hgb", "svm", "mlp", "aggregate", "parties", "rounds", "communication", "testbed", "all")
     paper.add_argument("table", choices=tables, help="which table")
     paper.add_argument("--published", action="store_true", help="aggregate: from the paper's own cells")
     paper.add_argument("--data", type=Path, metavar="DIR", help="the folder of the datasets ($FLORA_DATA, or OpenML)")
@@ -180,6 +180,7 @@ def _add_paper(commands: Any) -> None:
     paper.add_argument("--quick", action="store_true", help="fewer folds and trials, marked as such")
     _add_protocol(paper)
     paper.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="(%(default)s)")
+    paper.add_argument("--stored", action="store_true", help="show what is stored already, and compute nothing")
     paper.add_argument("--csv", type=Path, metavar="FILE", help="write the table there too")
     paper.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at work (%(default)s)")
     paper.add_argument("--json", action="store_true", help="print the table as one JSON object")

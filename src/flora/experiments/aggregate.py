@@ -40,6 +40,7 @@ def from_cells(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         }
         for group, members in groups.items()
         for surface in SURFACES
+        if _regrets(members, surface)
     ]
 
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from flora.errors import InputError
-from flora.experiments.published import COMMUNICATION, COMPARISON, PARTIES, ROUNDS
+from flora.experiments.published import COMMUNICATION, COMPARISON, PARTIES, ROUNDS, TESTBED
 
+TABLES = ("hgb", "svm", "mlp", "aggregate", "parties", "rounds", "communication", "testbed")
 SEED = 5489  # the paper's, of its one split; ours count on from it
 
 
@@ -69,18 +70,37 @@ def cells_of(
     table: str, *, datasets: Sequence[str] = (), splits: int = 1, split: str = "iid", box: str = "published"
 ) -> list[Cell]:
     """Return the cells of a table, for each of ``splits`` ways to deal the rows out."""
+    rows = _rows_of(table)
+    chosen = choose(table, datasets, splits)
+    return [
+        replace(cell, split=split, seed=SEED + k, box=box)
+        for cell in rows
+        if cell.dataset in chosen
+        for k in range(splits)
+    ]
+
+
+def datasets_of(table: str) -> list[str]:
+    """Return the datasets that a table has, in its order."""
+    return list(TESTBED) if table == "testbed" else list(dict.fromkeys(cell.dataset for cell in _rows_of(table)))
+
+
+def choose(table: str, datasets: Sequence[str], splits: int) -> list[str]:
+    """Return the datasets that are asked for, or all; raise where the table has not got them."""
     if splits < 1:
         raise InputError(f"splits must be a whole number of at least 1, got {splits}")
-    rows = [cell for name in ("hgb", "svm", "mlp") if table == name for cell in _comparison(name)]
-    rows += [Cell("hgb", dataset, p) for dataset, p in PARTIES] if table == "parties" else []
-    rows += [Cell(family, dataset, trials=t) for family, dataset, t in ROUNDS] if table == "rounds" else []
-    rows += [Cell(family, dataset, send=t) for family, dataset, t in COMMUNICATION] if table == "communication" else []
-    unknown = sorted(set(datasets) - {cell.dataset for cell in rows})
-    if unknown:
-        raise InputError(f"table {table}: has no dataset {unknown[0]!r}, it has {sorted({c.dataset for c in rows})}")
-    kept = [cell for cell in rows if not datasets or cell.dataset in datasets]
-    return [replace(cell, split=split, seed=SEED + k, box=box) for cell in kept for k in range(splits)]
+    for name in datasets:
+        if name not in datasets_of(table):
+            raise InputError(f"table {table}: has no dataset {name!r}, it has {sorted(datasets_of(table))}")
+    return list(datasets or datasets_of(table))
 
 
-def _comparison(family: str) -> list[Cell]:
-    return [Cell(family, dataset) for dataset in COMPARISON[family]]
+def _rows_of(table: str) -> list[Cell]:
+    if table == "parties":
+        return [Cell("hgb", dataset, p) for dataset, p in PARTIES]
+    if table == "rounds":
+        return [Cell(family, dataset, trials=t) for family, dataset, t in ROUNDS]
+    if table == "communication":
+        return [Cell(family, dataset, send=t) for family, dataset, t in COMMUNICATION]
+    families = COMPARISON if table == "aggregate" else (table,)
+    return [Cell(family, dataset) for family in families for dataset in COMPARISON[family]]

@@ -11,8 +11,9 @@ from flora.console import piece_bar, show_aggregate, show_comparison, show_testb
 from flora.errors import InputError
 from flora.experiments import testbed
 from flora.experiments.aggregate import from_cells, from_published_cells
-from flora.experiments.cells import QUICK, Cell, Protocol, cells_of
+from flora.experiments.cells import QUICK, TABLES, Protocol, cells_of, datasets_of
 from flora.experiments.compare import compare, compare_beds, to_csv
+from flora.experiments.datasets import DATASETS
 from flora.experiments.run import Bench, CellRow, Piece, missing, read_row, run, searches_of
 from flora.result import write_whole
 
@@ -30,38 +31,45 @@ class Job:
 
 
 def paper(options: Namespace, messages: Console) -> Document:
-    """Rerun a table of the paper, and show it beside the paper's own."""
+    """Rerun a table of the paper, or all of them, and show it beside the paper's own."""
     if options.published:
         if options.table != "aggregate":
             raise InputError(f"--published goes with the table aggregate, got {options.table}")
-        document = {"table": "aggregate", "rows": from_published_cells()}
+        documents = [{"table": "aggregate", "rows": from_published_cells()}]
     else:
-        document = _rerun(_job(options.table, options), options, messages)
+        jobs = [_job(table, datasets, options) for table, datasets in _asked(options)]
+        documents = [_rerun(job, options, messages) for job in jobs]
     if not options.json:
-        _show(document)
+        for document in documents:
+            _show(document, Console())
     if options.csv:
-        write_whole(options.csv, to_csv([document]).encode())
-    return document
+        write_whole(options.csv, to_csv(documents).encode())
+    return {"tables": documents} if options.table == "all" else documents[0]
 
 
-def _job(table: str, options: Namespace) -> Job:
+def _asked(options: Namespace) -> list[tuple[str, Sequence[str]]]:
+    """Return the tables that are asked for with their datasets; of all, those that have something of what is asked."""
+    if options.table != "all":
+        return [(options.table, options.dataset)]
+    for name in options.dataset:
+        if not any(name in datasets_of(table) for table in TABLES):
+            raise InputError(f"no table has the dataset {name!r}, there are {list(DATASETS)}")
+    tables = [table for table in TABLES if table != "testbed" or options.split == "iid"]
+    chosen = {table: [name for name in options.dataset if name in datasets_of(table)] for table in tables}
+    return [(table, datasets) for table, datasets in chosen.items() if datasets or not options.dataset]
+
+
+def _job(table: str, datasets: Sequence[str], options: Namespace) -> Job:
     protocol = _protocol(table, options)
     bench = Bench(options.results, options.results / ".work", options.data, protocol)
     if table == "testbed":
         if options.split != "iid":
             raise InputError(f"table testbed: its parties draw rows at random (iid), got --split {options.split}")
-        beds = testbed.beds_of(datasets=options.dataset, splits=options.splits, box=options.box)
+        beds = testbed.beds_of(datasets=datasets, splits=options.splits, box=options.box)
         return Job(table, bench, [testbed.BedRow(bed) for bed in beds], lambda: testbed.searches_of(beds))
-    cells = _cells(table, protocol, options)
-    return Job(table, bench, [CellRow(cell) for cell in cells], lambda: searches_of(cells, bench))
-
-
-def _cells(table: str, protocol: Protocol, options: Namespace) -> list[Cell]:
-    """Return a table's cells, but for those of more trials than the protocol has."""
-    tables = ("hgb", "svm", "mlp") if table == "aggregate" else (table,)
-    chosen = {"datasets": options.dataset, "splits": options.splits, "split": options.split, "box": options.box}
-    cells = [cell for name in tables for cell in cells_of(name, **chosen)]
-    return [cell for cell in cells if max(cell.trials or 1, cell.send or 1) <= protocol.trials]
+    cells = cells_of(table, datasets=datasets, splits=options.splits, split=options.split, box=options.box)
+    within = [cell for cell in cells if max(cell.trials or 1, cell.send or 1) <= protocol.trials]
+    return Job(table, bench, [CellRow(cell) for cell in within], lambda: searches_of(within, bench))
 
 
 def _protocol(table: str, options: Namespace) -> Protocol:
@@ -72,28 +80,32 @@ def _protocol(table: str, options: Namespace) -> Protocol:
 
 
 def _rerun(job: Job, options: Namespace, messages: Console) -> Document:
-    stages = [job.searches(), job.rows]
-    count = sum(len(missing(pieces, job.bench)) for pieces in stages)
-    with piece_bar(count, f"table {job.table}", messages) as advance:
-        for _ in run(stages, job.bench, options.jobs):
-            advance()
-    rows = [read_row(row, job.bench) for row in job.rows]
+    if not options.stored:
+        stages = [job.searches(), job.rows]
+        count = sum(len(missing(pieces, job.bench)) for pieces in stages)
+        with piece_bar(count, f"table {job.table}", messages) as advance:
+            for _ in run(stages, job.bench, options.jobs):
+                advance()
+    absent = missing(job.rows, job.bench)
+    rows = [read_row(row, job.bench) for row in job.rows if row not in absent]
     make = {"aggregate": from_cells, "testbed": compare_beds}.get(job.table, compare)
-    local = {"protocol": job.bench.protocol.local} if job.table == "testbed" else {"protocol": job.bench.protocol.name}
+    protocol = job.bench.protocol
     return {
         "table": job.table,
-        **local,
-        "settings": asdict(job.bench.protocol),
+        "protocol": protocol.local if job.table == "testbed" else protocol.name,
+        "settings": asdict(protocol),
         "quick": options.quick,
         "rows": make(rows),
+        "missing": [row.file(job.bench).stem for row in absent],
     }
 
 
-def _show(document: Document) -> None:
-    console = Console()
+def _show(document: Document, console: Console) -> None:
     if document["table"] == "aggregate":
         show_aggregate(document["rows"], console)
-    elif document["table"] == "testbed":
-        show_testbed(document["rows"], document["protocol"], console)
-    else:
-        show_comparison(document["rows"], document["protocol"], console)
+    elif document["rows"]:
+        show = show_testbed if document["table"] == "testbed" else show_comparison
+        show(document["rows"], document["protocol"], console)
+    if document.get("missing"):
+        where = f"table {document['table']} ({document['protocol']})"
+        console.print(f"{where}: {len(document['missing'])} rows are not there yet", highlight=False)

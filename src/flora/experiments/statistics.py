@@ -38,6 +38,8 @@ def wilcoxon(regrets: Sequence[float] | np.ndarray) -> tuple[float, float]:
     from scipy import stats
 
     differences = 1 - np.asarray(regrets, dtype=float)
+    if not differences.any():
+        return 0.0, 1.0  # nothing but ties, of which scipy makes no number
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scipy warns that the sample is small for the approximation
         found = stats.wilcoxon(differences, alternative="greater", method="approx", correction=False)

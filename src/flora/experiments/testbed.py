@@ -14,9 +14,8 @@ import numpy as np
 import pandas as pd
 
 from flora.engines.inprocess import in_process
-from flora.errors import InputError
 from flora.experiments.boxes import recommended, space_of
-from flora.experiments.cells import SEED, Protocol
+from flora.experiments.cells import SEED, Protocol, choose
 from flora.experiments.datasets import TARGET
 from flora.experiments.published import SURFACES, TESTBED
 from flora.experiments.run import SCORING, Bench, keep, searched, table_of, to_bytes
@@ -111,10 +110,7 @@ class BedRow:
 
 def beds_of(*, datasets: Sequence[str] = (), splits: int = 1, box: str = "published") -> list[Bed]:
     """Return the table's rows, for each of ``splits`` ways to deal the rows out."""
-    unknown = sorted(set(datasets) - set(TESTBED))
-    if unknown:
-        raise InputError(f"table testbed: has no dataset {unknown[0]!r}, it has {sorted(TESTBED)}")
-    kept = [dataset for dataset in TESTBED if not datasets or dataset in datasets]
+    kept = choose("testbed", datasets, splits)
     return [Bed(dataset, SEED + k, box) for dataset in kept for k in range(splits)]
 
 

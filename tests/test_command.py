@@ -66,4 +66,6 @@ def test_what_is_stored_is_shown_and_nothing_is_computed(paper: Paper, small_dat
     assert "table svm (T3-k2-c3-r2): 5 rows are not there yet" in shown
     assert "19 rows are not there yet" in paper("aggregate", "--stored", *SMALL)[1]
     assert "0.17" in paper("all", "--stored", "--dataset", "sonar", *SMALL)[1]
+    assert paper("svm", "--stored", "--markdown", small_data / "page.md")[0] == 0
+    assert "| svm sonar | published | 80.2 |" in (small_data / "page.md").read_text()
     assert before == {path: path.read_bytes() for path in (small_data / "results").rglob("*.json")}

@@ -182,6 +182,7 @@ def _add_paper(commands: Any) -> None:
     paper.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="(%(default)s)")
     paper.add_argument("--stored", action="store_true", help="show what is stored already, and compute nothing")
     paper.add_argument("--csv", type=Path, metavar="FILE", help="write the table there too")
+    paper.add_argument("--markdown", type=Path, metavar="FILE", help="write a page of all that is stored of the table")
     paper.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at work (%(default)s)")
     paper.add_argument("--json", action="store_true", help="print the table as one JSON object")
 

@@ -50,7 +50,7 @@ def show_aggregate(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     for header in ("", "surface", "mean ± dev.", "quartiles", "W/T/L", "Wilcoxon, p"):
         table.add_column(header, no_wrap=True)
     for row in rows:
-        computed, printed = _statistics(row["computed"]), _statistics(row["printed"])
+        computed, printed = statistics(row["computed"]), statistics(row["printed"])
         table.add_row(row["group"], row["surface"], *computed)
         if computed != printed:
             other = [theirs if ours != theirs else "" for ours, theirs in zip(computed, printed, strict=True)]
@@ -104,6 +104,7 @@ def _show_remarks(entries: Sequence[Mapping[str, Any]], console: Console) -> Non
 def _row_name(entry: Mapping[str, Any]) -> str:
     settings = {"p": entry["parties"], "T": entry["trials"], "T'": entry["send"]}
     varied = [f"{name}={value}" for name, value in settings.items() if value and (name, value) != ("p", 3)]
+    varied += [entry[name] for name, usual in (("split", "iid"), ("box", "published")) if entry[name] != usual]
     return " ".join([entry["family"], entry["dataset"], *varied])
 
 
@@ -115,7 +116,8 @@ def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def _statistics(summary: Mapping[str, Any]) -> list[str]:
+def statistics(summary: Mapping[str, Any]) -> list[str]:
+    """Return a summary of regrets as it is shown: mean and deviation, quartiles, wins, test."""
     return [
         f"{summary['mean']:.2f} ± {summary['deviation']:.2f}",
         " ".join(f"{quartile:.2f}" for quartile in summary["quartiles"]),

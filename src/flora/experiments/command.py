@@ -14,6 +14,7 @@ from flora.experiments.aggregate import from_cells, from_published_cells
 from flora.experiments.cells import QUICK, TABLES, Protocol, cells_of, datasets_of
 from flora.experiments.compare import compare, compare_beds, to_csv
 from flora.experiments.datasets import DATASETS
+from flora.experiments.page import page
 from flora.experiments.run import Bench, CellRow, Piece, missing, read_row, run, searches_of
 from flora.result import write_whole
 
@@ -35,7 +36,7 @@ def paper(options: Namespace, messages: Console) -> Document:
     if options.published:
         if options.table != "aggregate":
             raise InputError(f"--published goes with the table aggregate, got {options.table}")
-        documents = [{"table": "aggregate", "rows": from_published_cells()}]
+        documents: list[Document] = [{"table": "aggregate", "rows": from_published_cells()}]
     else:
         jobs = [_job(table, datasets, options) for table, datasets in _asked(options)]
         documents = [_rerun(job, options, messages) for job in jobs]
@@ -44,6 +45,8 @@ def paper(options: Namespace, messages: Console) -> Document:
             _show(document, Console())
     if options.csv:
         write_whole(options.csv, to_csv(documents).encode())
+    if options.markdown:
+        write_whole(options.markdown, page(options.results, [document["table"] for document in documents]).encode())
     return {"tables": documents} if options.table == "all" else documents[0]
 
 

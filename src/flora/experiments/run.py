@@ -20,6 +20,7 @@ from flora.confirm import confirm, measure
 from flora.experiments.boxes import recommended, space_of
 from flora.experiments.cells import SEED, Cell, Protocol
 from flora.experiments.datasets import TARGET, load
+from flora.experiments.machine import note_machine
 from flora.experiments.published import SURFACES
 from flora.experiments.statistics import relative_regret
 from flora.models import family_of
@@ -65,6 +66,7 @@ def keep(piece: Piece, bench: Bench) -> Path:
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, piece.compute(bench))
+        note_machine(bench.results)
     return file
 
 

@@ -1,7 +1,7 @@
 """What several tests share: small tables, and the parties made from them."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -68,22 +68,35 @@ def paper_data() -> Path:
     return folder
 
 
+def shrink_the_paper(sizes: Mapping[str, tuple[int, int]]) -> None:
+    """Let small tables, with classes of these sizes, pass for datasets, and forests have few trees, in this process."""
+    from flora import regressors
+    from flora.experiments.datasets import DATASETS, Dataset
+    from flora.experiments.published import TESTBED
+
+    for name, classes in sizes.items():
+        DATASETS[name] = Dataset(40, sum(classes), 2, classes, "Rock")
+    TESTBED["oil-spill"] = TESTBED["oil-spill"]._replace(rows=20)
+    regressors.TREES = 5
+
+
+SMALL_SIZES = {"sonar": (27, 33), "oil-spill": (42, 48)}
+
+
 @pytest.fixture
 def small_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with small tables that pass for sonar and oil spill, and forests of few trees: it is the machinery that
-    is tested with them.
-    """
+    """A folder of small tables that pass for sonar and oil spill: it is the machinery that is tested with them."""
     from flora import regressors
     from flora.experiments import published, run
-    from flora.experiments.datasets import DATASETS, Dataset
+    from flora.experiments.datasets import DATASETS
 
-    for name, rows in (("sonar", 60), ("oil-spill", 90)):
-        table = two_moons(rows, 1)
+    for name, classes in SMALL_SIZES.items():
+        table = two_moons(sum(classes), 1)
         table = table.assign(target=(table.pop("kind") == "upper").astype(int))
         table.to_csv(tmp_path / f"{name}.csv", index=False)
-        sizes = (int((table.target == 0).sum()), int(table.target.sum()))
-        monkeypatch.setitem(DATASETS, name, Dataset(40, rows, 2, sizes, "Rock"))
-    monkeypatch.setitem(published.TESTBED, "oil-spill", published.TESTBED["oil-spill"]._replace(rows=20))
-    monkeypatch.setattr(regressors, "TREES", 5)
+        monkeypatch.setitem(DATASETS, name, DATASETS[name])  # so that they are put back
+    monkeypatch.setitem(published.TESTBED, "oil-spill", published.TESTBED["oil-spill"])
+    monkeypatch.setattr(regressors, "TREES", regressors.TREES)
+    shrink_the_paper(SMALL_SIZES)
     yield tmp_path
     run.table_of.cache_clear()

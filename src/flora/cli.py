@@ -184,6 +184,12 @@ def _add_paper(commands: Any) -> None:
     paper.add_argument("--csv", type=Path, metavar="FILE", help="write the table there too")
     paper.add_argument("--markdown", type=Path, metavar="FILE", help="write a page of all that is stored of the table")
     paper.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at work (%(default)s)")
+    paper.add_argument(
+        "--backend",
+        choices=("loky", "dask"),
+        default="loky",
+        help="where they are: here, or on the cluster of $DASK_SCHEDULER_ADDRESS (%(default)s)",
+    )
     paper.add_argument("--json", action="store_true", help="print the table as one JSON object")
 
 

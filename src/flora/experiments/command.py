@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -11,9 +12,10 @@ from flora.console import piece_bar, show_aggregate, show_comparison, show_testb
 from flora.errors import InputError
 from flora.experiments import testbed
 from flora.experiments.aggregate import from_cells, from_published_cells
+from flora.experiments.backends import backend
 from flora.experiments.cells import QUICK, TABLES, Protocol, cells_of, datasets_of
 from flora.experiments.compare import compare, compare_beds, to_csv
-from flora.experiments.datasets import DATASETS
+from flora.experiments.datasets import DATASETS, folder
 from flora.experiments.page import page
 from flora.experiments.run import Bench, CellRow, Piece, missing, read_row, run, searches_of
 from flora.result import write_whole
@@ -39,7 +41,8 @@ def paper(options: Namespace, messages: Console) -> Document:
         documents: list[Document] = [{"table": "aggregate", "rows": from_published_cells()}]
     else:
         jobs = [_job(table, datasets, options) for table, datasets in _asked(options)]
-        documents = [_rerun(job, options, messages) for job in jobs]
+        with nullcontext() if options.stored else backend(options.backend):
+            documents = [_rerun(job, options, messages) for job in jobs]
     if not options.json:
         for document in documents:
             _show(document, Console())
@@ -64,7 +67,7 @@ def _asked(options: Namespace) -> list[tuple[str, Sequence[str]]]:
 
 def _job(table: str, datasets: Sequence[str], options: Namespace) -> Job:
     protocol = _protocol(table, options)
-    bench = Bench(options.results, options.results / ".work", options.data, protocol)
+    bench = Bench(options.results.absolute(), options.results.absolute() / ".work", folder(options.data), protocol)
     if table == "testbed":
         if options.split != "iid":
             raise InputError(f"table testbed: its parties draw rows at random (iid), got --split {options.split}")

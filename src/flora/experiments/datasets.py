@@ -34,14 +34,19 @@ DATASETS = {
 }
 
 
-def load(name: str, folder: str | Path | None = None) -> pd.DataFrame:
-    """Return a dataset with its columns and ``target`` of 0 and 1; ``folder`` or ``$FLORA_DATA`` saves the download."""
+def load(name: str, place: Path | None = None) -> pd.DataFrame:
+    """Return a dataset with its columns and ``target`` of 0 and 1, from a folder or from OpenML."""
     if name not in DATASETS:
         raise DataError(f"the dataset must be one of {list(DATASETS)}, got {name!r}")
-    place = folder or os.environ.get("FLORA_DATA")
-    table = _from_folder(name, Path(place)) if place else _from_openml(name)
+    table = _from_folder(name, place) if place else _from_openml(name)
     _check(name, table)
     return table
+
+
+def folder(given: Path | None) -> Path | None:
+    """Return the folder of the datasets, ``given`` or ``$FLORA_DATA``, as any process finds it; None is OpenML."""
+    place = given or os.environ.get("FLORA_DATA")
+    return Path(place).absolute() if place else None
 
 
 def _from_folder(name: str, folder: Path) -> pd.DataFrame:

@@ -75,9 +75,17 @@ def run(stages: Sequence[Sequence[Piece]], bench: Bench, jobs: int) -> Iterator[
     from joblib import Parallel, delayed
 
     for pieces in stages:
-        work = [delayed(keep)(piece, bench) for piece in missing(pieces, bench)]
+        work = [delayed(_keep_alone)(piece, bench) for piece in missing(pieces, bench)]
         for _ in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
             yield
+
+
+def _keep_alone(piece: Piece, bench: Bench) -> None:
+    """Compute a piece in one worker: dask would send out each tree of a forest."""
+    from joblib import parallel_config
+
+    with parallel_config(backend="sequential"):
+        keep(piece, bench)
 
 
 def missing(pieces: Sequence[Piece], bench: Bench) -> list[Piece]:

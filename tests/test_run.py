@@ -1,14 +1,13 @@
-"""Cells that are run, stopped, and run again."""
+"""The rows of the tables, and the searches that they follow from."""
 
-from itertools import islice
 from pathlib import Path
 
 import pytest
-from joblib import parallel_config
 
 from flora.experiments.boxes import space_of
 from flora.experiments.cells import Cell, Protocol
-from flora.experiments.run import Bench, CellRow, Search, missing, read_row, run, searches_of
+from flora.experiments.pieces import Bench, missing, read_row
+from flora.experiments.run import CellRow, Search, searches_of
 from flora.trials import PartyTrials
 
 PROTOCOL = Protocol(trials=4, folds=2, central=5, random=3)
@@ -17,34 +16,6 @@ CELLS = [Cell("svm", "sonar", 2), Cell("svm", "sonar", 2, trials=2), Cell("svm",
 
 def bench(data: Path, name: str) -> Bench:
     return Bench(data / name, data / f"{name}-work", data, PROTOCOL)
-
-
-def stages(cells: list[Cell], place: Bench) -> tuple[list[Search], list[CellRow]]:
-    return searches_of(cells, place), [CellRow(cell) for cell in cells]
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.json"))}
-
-
-def test_a_run_that_is_stopped_goes_on_and_ends_the_same(small_data: Path) -> None:
-    whole, broken = bench(small_data, "whole"), bench(small_data, "broken")
-    assert (
-        len(list(run(stages(CELLS[:2], whole), whole, jobs=1))) == 2 + 2 + 2
-    )  # pooled searches, parties' searches, rows
-    list(islice(run(stages(CELLS[:2], broken), broken, jobs=1), 3))
-    assert len(missing(searches_of(CELLS[:2], broken), broken)) == 1
-    list(run(stages(CELLS[:2], broken), broken, jobs=1))
-    assert files(broken.results) == files(whole.results)
-    assert list(run(stages(CELLS[:2], whole), whole, jobs=1)) == []
-
-
-def test_another_backend_and_two_jobs_change_nothing(small_data: Path) -> None:
-    one, two = bench(small_data, "one"), bench(small_data, "two")
-    list(run(stages(CELLS[:1], one), one, jobs=1))
-    with parallel_config(backend="threading"):  # a process of its own has not seen our small sonar
-        list(run(stages(CELLS[:1], two), two, jobs=2))
-    assert files(one.results) == files(two.results)
 
 
 def test_a_row_has_all_columns_and_follows_from_the_searches(small_data: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from flora.errors import InputError
 from flora.experiments.boxes import space_of
 from flora.experiments.cells import SEED, Protocol
+from flora.experiments.pieces import Bench, read_row, run
 from flora.experiments.published import SURFACES, TESTBED
-from flora.experiments.run import Bench, read_row, run
 from flora.experiments.testbed import Bed, BedRow, beds_of, searches_of
 from flora.trials import PartyTrials
 
@@ -51,6 +51,7 @@ def test_a_row_follows_from_searches_and_trainings_whatever_the_jobs(small_data:
     assert {path.parent.relative_to(one.results).as_posix() for path in one.results.rglob("*.json")} == {
         "T3-k2/searches",
         "T3-k2/testbed",
+        "machines",
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from flora.console import piece_bar, show_aggregate, show_comparison, show_testbed
+from flora.console import show_aggregate, show_comparison, show_testbed, work_bar
 from flora.errors import InputError
 from flora.experiments import testbed
 from flora.experiments.aggregate import from_cells, from_published_cells
@@ -17,7 +17,8 @@ from flora.experiments.cells import QUICK, TABLES, Protocol, cells_of, datasets_
 from flora.experiments.compare import compare, compare_beds, to_csv
 from flora.experiments.datasets import DATASETS, folder
 from flora.experiments.page import page
-from flora.experiments.run import Bench, CellRow, Piece, missing, read_row, run, searches_of
+from flora.experiments.pieces import Bench, Piece, missing, read_row, run, work_done
+from flora.experiments.run import CellRow, searches_of
 from flora.result import write_whole
 
 Document = dict[str, Any]
@@ -87,11 +88,11 @@ def _protocol(table: str, options: Namespace) -> Protocol:
 
 def _rerun(job: Job, options: Namespace, messages: Console) -> Document:
     if not options.stored:
-        stages = [job.searches(), job.rows]
-        count = sum(len(missing(pieces, job.bench)) for pieces in stages)
-        with piece_bar(count, f"table {job.table}", messages) as advance:
+        stages = [missing(pieces, job.bench) for pieces in (job.searches(), job.rows)]
+        pieces = [piece for stage in stages for piece in stage]
+        with work_bar(f"table {job.table}", lambda: work_done(pieces, job.bench), messages):
             for _ in run(stages, job.bench, options.jobs):
-                advance()
+                pass
     absent = missing(job.rows, job.bench)
     rows = [read_row(row, job.bench) for row in job.rows if row not in absent]
     make = {"aggregate": from_cells, "testbed": compare_beds}.get(job.table, compare)

@@ -1,13 +1,11 @@
-"""Runs cells. Each search and each row is a file; a run computes what is not there, so it goes on where it stopped.
+"""The searches and the rows of the tables' cells.
 
 The protocol, where the paper is silent, is DESIGN's and ours: SVM and MLP see features scaled to [0, 1] before the
 rows are dealt out, parties are the folds of a stratified K-fold, a loss is 1 minus the mean balanced accuracy over the
 folds, and the federated training is emulated by a pooled one, scored on the folds of the centralised search.
 """
 
-import json
-import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -19,15 +17,14 @@ import pandas as pd
 from flora.confirm import confirm, measure
 from flora.experiments.boxes import recommended, space_of
 from flora.experiments.cells import SEED, Cell, Protocol
-from flora.experiments.datasets import TARGET, load
-from flora.experiments.machine import note_machine
+from flora.experiments.datasets import DATASETS, TARGET, load
+from flora.experiments.pieces import FIT, ROW, Bench, keep, search_work, searched, to_bytes
 from flora.experiments.published import SURFACES
 from flora.experiments.statistics import relative_regret
 from flora.models import family_of
 from flora.plan import Sampler, SearchPlan
-from flora.result import versions, write_whole
+from flora.result import versions
 from flora.schema import Schema
-from flora.search import search_locally
 from flora.space import Config
 from flora.split import split
 from flora.table import Rows, describe, encode
@@ -36,78 +33,6 @@ from flora.verdict import gamma
 
 SCORING = "balanced_accuracy"
 POOLED = "all rows"
-
-
-@dataclass(frozen=True)
-class Bench:
-    """Where results are kept, what they are computed from, and how thoroughly."""
-
-    results: Path  # small files, one a search and one a row
-    work: Path  # searches that are under way
-    data: Path | None
-    protocol: Protocol
-
-
-class Piece(typing.Protocol):
-    """A result that is computed once and kept as a file."""
-
-    def file(self, bench: Bench) -> Path:
-        """Return the file that keeps it."""
-        ...
-
-    def compute(self, bench: Bench) -> bytes:
-        """Return what is to be kept."""
-        ...
-
-
-def keep(piece: Piece, bench: Bench) -> Path:
-    """Return the file of a piece, which is computed if it is not there."""
-    file = piece.file(bench)
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, piece.compute(bench))
-        note_machine(bench.results)
-    return file
-
-
-def run(stages: Sequence[Sequence[Piece]], bench: Bench, jobs: int) -> Iterator[None]:
-    """Do what is missing, a stage after the other, with joblib's workers; yield after each piece."""
-    from joblib import Parallel, delayed
-
-    for pieces in stages:
-        work = [delayed(_keep_alone)(piece, bench) for piece in missing(pieces, bench)]
-        for _ in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
-            yield
-
-
-def _keep_alone(piece: Piece, bench: Bench) -> None:
-    """Compute a piece in one worker: dask would send out each tree of a forest."""
-    from joblib import parallel_config
-
-    with parallel_config(backend="sequential"):
-        keep(piece, bench)
-
-
-def missing(pieces: Sequence[Piece], bench: Bench) -> list[Piece]:
-    """Return the pieces that are not there yet."""
-    return [piece for piece in pieces if not piece.file(bench).exists()]
-
-
-def read_row(row: Piece, bench: Bench) -> dict[str, Any]:
-    """Return a row of numbers, computed if it is not there; the first rows did not name their box."""
-    return {"box": "published", **json.loads(keep(row, bench).read_bytes())}
-
-
-def to_bytes(row: Mapping[str, Any]) -> bytes:
-    """Return a row as it is kept."""
-    return (json.dumps(row, indent=1, allow_nan=False) + "\n").encode()
-
-
-def searched(plan: SearchPlan, rows: Rows, party: str, storage: Path) -> bytes:
-    """Return the trials of a search, which goes on where a killed one stopped."""
-    storage.parent.mkdir(parents=True, exist_ok=True)
-    found = search_locally(rows, plan, family_of(plan.family), party=party, storage=storage)
-    return found.to_json().encode()
 
 
 @dataclass(frozen=True)
@@ -131,12 +56,19 @@ class Search:
 
     def compute(self, bench: Bench) -> bytes:
         """Return its trials, as they would leave a party."""
-        storage = bench.work / f"{bench.protocol.name}-{self.name}.db"
-        return searched(self._plan(bench.protocol), self._rows(bench.data), self.party, storage)
+        return searched(self._plan(bench.protocol), self._rows(bench.data), self.party, self._storage(bench))
+
+    def work(self, bench: Bench) -> tuple[float, float]:
+        """Return how much work it is, and which part of it is done."""
+        rows = DATASETS[self.cell.dataset].rows // (1 if self.party == POOLED else self.cell.parties)
+        return search_work(self._plan(bench.protocol).trials, rows, self._storage(bench))
 
     def trials(self, bench: Bench) -> PartyTrials:
         """Return its trials; they are computed once."""
         return PartyTrials.read(keep(self, bench))
+
+    def _storage(self, bench: Bench) -> Path:
+        return bench.work / f"{bench.protocol.name}-{self.name}.db"
 
     def _rows(self, data: Path | None) -> Rows:
         whole = table_of(self.cell.dataset, data)
@@ -163,6 +95,10 @@ class CellRow:
     def compute(self, bench: Bench) -> bytes:
         """Return the row."""
         return to_bytes(_row(self.cell, bench))
+
+    def work(self, bench: Bench) -> tuple[float, float]:  # noqa: ARG002  (a row is as much work with any protocol)
+        """Return how much work it is: configs on all rows. There are no parts of it."""
+        return float(ROW * (DATASETS[self.cell.dataset].rows + FIT)), 0.0
 
 
 def searches_of(cells: Sequence[Cell], bench: Bench) -> list[Search]:

@@ -17,8 +17,9 @@ from flora.engines.inprocess import in_process
 from flora.experiments.boxes import recommended, space_of
 from flora.experiments.cells import SEED, Protocol, choose
 from flora.experiments.datasets import TARGET
+from flora.experiments.pieces import FIT, ROW, Bench, keep, search_work, searched, to_bytes
 from flora.experiments.published import SURFACES, TESTBED
-from flora.experiments.run import SCORING, Bench, keep, searched, table_of, to_bytes
+from flora.experiments.run import SCORING, table_of
 from flora.federation import Step
 from flora.model_file import unpack
 from flora.party import Party
@@ -89,8 +90,14 @@ class BedSearch:
         """Return its trials, as they would leave the party."""
         _, tables = self.bed.deal(bench.data)
         rows = encode(tables[self.party], _schema(self.bed, bench.data))
-        storage = bench.work / f"{bench.protocol.local}-testbed-{self.bed.name}-{self.party}.db"
-        return searched(self.bed.plan(bench.protocol), rows, self.party, storage)
+        return searched(self.bed.plan(bench.protocol), rows, self.party, self._storage(bench))
+
+    def work(self, bench: Bench) -> tuple[float, float]:
+        """Return how much work it is, and which part of it is done."""
+        return search_work(bench.protocol.trials, TESTBED[self.bed.dataset].rows, self._storage(bench))
+
+    def _storage(self, bench: Bench) -> Path:
+        return bench.work / f"{bench.protocol.local}-testbed-{self.bed.name}-{self.party}.db"
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,10 @@ class BedRow:
     def compute(self, bench: Bench) -> bytes:
         """Return the row."""
         return to_bytes(_row(self.bed, bench))
+
+    def work(self, bench: Bench) -> tuple[float, float]:  # noqa: ARG002  (a row is as much work with any protocol)
+        """Return how much work it is: the trainings. There are no parts of it."""
+        return float(ROW * TESTBED[self.bed.dataset].parties * (TESTBED[self.bed.dataset].rows + FIT)), 0.0
 
 
 def beds_of(*, datasets: Sequence[str] = (), splits: int = 1, box: str = "published") -> list[Bed]:

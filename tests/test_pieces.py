@@ -1,5 +1,9 @@
 """Pieces that are run, stopped, and run again."""
 
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -58,3 +62,51 @@ def test_work_is_counted_by_trials_even_within_a_search(small_data: Path) -> Non
     assert work_done(pieces, place)[1] == 4 * (30 + FIT)
     (place.work / f"{PROTOCOL.name}-{second.name}.db").write_text("not yet a database")
     assert work_done(pieces, place) == (total, 4 * (30 + FIT))
+
+
+def test_two_runs_at_the_same_time_share_a_search(small_data: Path) -> None:
+    place = bench(small_data, "shared")
+    [search] = searches_of(CELLS[:1], place)[:1]
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(lambda _: search.trials(place), range(2))
+    assert one.to_json() == other.to_json()
+
+
+ORPHAN = """
+import multiprocessing, os, pathlib, sys, time
+from flora.errors import FloraError
+from flora.experiments.pieces import while_asked
+
+def work(said):
+    while_asked("a", 0, 9)
+    pathlib.Path(said).write_text("asked")
+    while True:
+        try:
+            while_asked("a", 1, 9)
+        except FloraError as error:
+            pathlib.Path(said).write_text(str(error))
+            return
+        time.sleep(0.05)
+
+if __name__ == "__main__":
+    multiprocessing.get_context("spawn").Process(target=work, args=(sys.argv[1],)).start()
+    time.sleep(600)
+"""
+
+
+def test_a_worker_of_a_killed_run_stops(tmp_path: Path) -> None:
+    script, said = tmp_path / "orphan.py", tmp_path / "said"
+    script.write_text(ORPHAN)
+    run_to_be_killed = subprocess.Popen([sys.executable, script, said])
+    assert read_when(said, "asked") == "asked"
+    run_to_be_killed.kill()
+    run_to_be_killed.wait()
+    assert read_when(said, "a:") == "a: the run that asked for this search has ended, after 1 of 9 trials"
+
+
+def read_when(file: Path, start: str, seconds: float = 60) -> str:
+    """Return what is in a file as soon as it starts so, or what is in it when the time is up."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not (file.exists() and file.read_text().startswith(start)):
+        time.sleep(0.05)
+    return file.read_text() if file.exists() else ""

@@ -1,14 +1,18 @@
 """Runs pieces. Each search and each row is a file; a run computes what is not there, so it goes on where it stopped."""
 
+import fcntl
 import json
+import multiprocessing
+import os
 import sqlite3
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flora.errors import FloraError
 from flora.experiments.cells import Protocol
 from flora.experiments.machine import note_machine
 from flora.models import family_of
@@ -48,13 +52,25 @@ class Piece(typing.Protocol):
 
 
 def keep(piece: Piece, bench: Bench) -> Path:
-    """Return the file of a piece, which is computed if it is not there."""
+    """Return the file of a piece, which is computed if it is not there; if another run is about it, wait for that."""
     file = piece.file(bench)
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, piece.compute(bench))
-        note_machine(bench.results)
+    if file.exists():
+        return file
+    with _alone(bench.work / f"{file.relative_to(bench.results).as_posix().replace('/', '-')}.lock"):
+        if not file.exists():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(file, piece.compute(bench))
+            note_machine(bench.results)
     return file
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Keep other runs out, which wait; the lock goes with the process, even with kill -9."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def run(stages: Sequence[Sequence[Piece]], bench: Bench, jobs: int) -> Iterator[None]:
@@ -101,9 +117,15 @@ def to_bytes(row: Mapping[str, Any]) -> bytes:
 
 def searched(plan: SearchPlan, rows: Rows, party: str, storage: Path) -> bytes:
     """Return the trials of a search, which goes on where a killed one stopped."""
-    storage.parent.mkdir(parents=True, exist_ok=True)
-    found = search_locally(rows, plan, family_of(plan.family), party=party, storage=storage)
+    found = search_locally(rows, plan, family_of(plan.family), party=party, storage=storage, progress=while_asked)
     return found.to_json().encode()
+
+
+def while_asked(party: str, done: int, total: int) -> None:
+    """Raise in a worker process whose run was killed: it would compute on for nobody. What is done is kept."""
+    parent = multiprocessing.parent_process()
+    if parent is not None and os.getppid() != parent.pid:
+        raise FloraError(f"{party}: the run that asked for this search has ended, after {done} of {total} trials")
 
 
 def search_work(trials: int, rows: int, storage: Path) -> tuple[float, float]:

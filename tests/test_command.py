@@ -69,3 +69,11 @@ def test_what_is_stored_is_shown_and_nothing_is_computed(paper: Paper, small_dat
     assert paper("svm", "--stored", "--markdown", small_data / "page.md")[0] == 0
     assert "| svm sonar | published | 80.2 |" in (small_data / "page.md").read_text()
     assert before == {path: path.read_bytes() for path in (small_data / "results").rglob("*.json")}
+
+
+def test_what_would_fail_in_the_end_is_refused_at_once(paper: Paper, small_data: Path) -> None:
+    for option in ("--csv", "--markdown"):
+        code, _, said = paper("svm", *SMALL, option, small_data / "nowhere" / "file")
+        assert (code, said.count("\n")) == (2, 1)
+        assert "its folder is not there" in said
+    assert paper("svm", *SMALL, "--jobs", "0")[0] == 2

@@ -36,6 +36,9 @@ class Job:
 
 def paper(options: Namespace, messages: Console) -> Document:
     """Rerun a table of the paper, or all of them, and show it beside the paper's own."""
+    for out in filter(None, (options.csv, options.markdown)):
+        if not out.absolute().parent.is_dir():  # better said before the run than after it
+            raise InputError(f"{out}: its folder is not there")
     if options.published:
         if options.table != "aggregate":
             raise InputError(f"--published goes with the table aggregate, got {options.table}")

@@ -1,20 +1,28 @@
+import json
+import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score, log_loss, r2_score
 from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
 from flora.collective import Alone, Collective
 from flora.engines.inprocess import in_step
 from flora.errors import InputError
-from flora.models import Family
-from flora.models.mlp import Layers, Perceptron, PerceptronModel
+from flora.models import Family, Trained
+from flora.models.encoding import fit_encoding
+from flora.models.federated_averaging import AGGREGATOR
+from flora.models.mlp import Perceptron, dealt
+from flora.models.perceptron import PerceptronModel
+from flora.randomness import derived_seed
 from flora.schema import Column, Schema, Task
+from flora.single_shot import Request
 from flora.space import Config
 from flora.table import Rows
 from tests.test_encoding import Recorder
@@ -76,15 +84,6 @@ def test_regression_in_the_targets_own_unit() -> None:
     assert all(model.files() == models[0].files() for model in models)
 
 
-@pytest.mark.parametrize(("load", "task"), [(load_iris, "classification"), (load_diabetes, "regression")])
-def test_the_files_load(load: Any, task: Task) -> None:
-    rows = table(load, task, 120)
-    model = train(rows, thirds(rows), {**FAST, "max_iter": 5})[0]
-    loaded = MLP.load(model.files(), rows.schema)
-    assert np.array_equal(loaded.predict(rows.X), model.predict(rows.X))
-    assert loaded.files() == model.files()
-
-
 def test_the_seed_decides() -> None:
     rows = table(load_iris)
     first, again = (train(rows, thirds(rows), {**FAST, "max_iter": 3})[0].files() for _ in range(2))
@@ -101,20 +100,6 @@ def test_the_first_weights_are_glorots_and_a_step_is_adams() -> None:
     assert 0.95 * bound < np.abs(start.layers.matrices[0]).max() <= bound
     moves = np.abs(model.layers.weights - start.layers.weights)
     assert moves.max() == pytest.approx(0.01, rel=1e-3)
-
-
-@pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
-@pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
-def test_the_forward_pass_is_scikit_learns(load: Any, activation: str) -> None:
-    rows = table(load)
-    network = MLPClassifier(50, activation=activation, random_state=0)
-    model = Perceptron().train({**FAST, "activation": activation, "max_iter": 2}, rows, Alone(), 0).model
-    dense = model.encoding(rows.X)
-    network.partial_fit(dense, rows.y, classes=np.arange(len(rows.schema.classes)))
-    weights = np.concatenate([part.ravel() for part in (*network.coefs_, *network.intercepts_)])
-    same = PerceptronModel(model.encoding, Layers(weights, model.layers.sizes, activation), "classification")
-    assert np.allclose(np.asarray(same.predict_proba(rows.X)), network.predict_proba(dense), atol=1e-12)
-    assert np.array_equal(same.predict(rows.X), network.predict(dense))
 
 
 def test_parties_may_lack_classes_or_have_few_rows_or_none() -> None:
@@ -189,10 +174,111 @@ def test_the_space_is_the_papers() -> None:
         MLP.defaults(["alpha", "solver"], "classification")
 
 
-def test_files_of_another_network_are_refused() -> None:
-    iris, cancer = (table(load) for load in (load_iris, load_breast_cancer))
-    files = dict(Perceptron().train({**FAST, "max_iter": 1}, iris, Alone(), 0).model.files())
-    with pytest.raises(InputError, match=r"weights\.npy: must hold float64 of shape"):
-        MLP.load(files, cancer.schema)
-    with pytest.raises(InputError, match="no network has 50 hidden units with 'sine'"):
-        MLP.load({**files, "model.json": files["model.json"].replace(b"relu", b"sine")}, iris.schema)
+def test_the_score_is_scikit_learns_own_training() -> None:
+    rows, test = halves(table(load_iris))
+    encoding = fit_encoding(rows, Alone())
+    network = MLPClassifier(
+        50,
+        learning_rate_init=0.01,
+        early_stopping=True,
+        batch_size=rows.X.shape[0] - 10,
+        random_state=derived_seed(3, "mlp"),
+    )
+    network.fit(encoding(rows.X), rows.y)
+    loss = log_loss(test.y, network.predict_proba(encoding(test.X)))
+    assert MLP.score(FAST, rows, test, "neg_log_loss", 3) == [(FAST, -loss)]
+
+
+@pytest.mark.parametrize(
+    ("load", "task", "scoring"), [(load_iris, "classification", "neg_log_loss"), (load_diabetes, "regression", "r2")]
+)
+@pytest.mark.parametrize("named", [{"local_epochs": 2}, {"server_learning_rate": 0.5}, dict(AGGREGATOR)])
+def test_what_only_an_aggregator_has_is_scored_on_a_federation_of_the_partys_rows(
+    load: Any, task: Task, scoring: str, named: Config
+) -> None:
+    rows, test = halves(table(load, task, 200))
+    config = {**FAST, "max_iter": 8, **named}
+    ((_, score),) = MLP.score(config, rows, test, scoring, 3)
+    shares = dealt(rows, 3)
+    model = train(rows, shares, config, seed=3)[0]
+    probabilities = model.predict_proba(test.X)
+    expected = r2_score(test.y, model.predict(test.X)) if probabilities is None else -log_loss(test.y, probabilities)
+    assert len(shares) == 3
+    assert score == pytest.approx(expected, abs=1e-9)  # up to the rounding of the target's mean
+    assert score != MLP.score({**FAST, "max_iter": 8}, rows, test, scoring, 3)[0][1]
+
+
+def test_rows_are_dealt_class_by_class_to_fewer_parties_where_they_are_few() -> None:
+    rows = table(load_iris)
+    shares = dealt(rows, 1)
+    assert np.array_equal(np.sort(np.concatenate(shares)), np.arange(150))
+    assert all(np.ptp([np.sum(rows.y[share] == place) for share in shares]) <= 1 for place in range(3))
+    assert any(not np.array_equal(a, b) for a, b in zip(shares, dealt(rows, 2), strict=True))
+    sizes = [[len(share) for share in dealt(rows.take(np.arange(n)), 1)] for n in (1, 29, 30, 44, 45)]
+    assert sizes == [[1], [29], [15, 15], [22, 22], [15, 15, 15]]
+    numbers = table(load_diabetes, "regression", 60)
+    assert all(abs(numbers.y[share].mean() - numbers.y.mean()) < 40 for share in dealt(numbers, 1))
+
+
+@pytest.mark.parametrize("config", [FAST, {**FAST, "local_epochs": 2, "server_learning_rate": 0.5}])
+@pytest.mark.parametrize(
+    ("load", "task", "scoring"), [(load_iris, "classification", "neg_log_loss"), (load_diabetes, "regression", "r2")]
+)
+def test_the_scores_of_a_path_are_those_of_fits_of_their_own(
+    load: Any, task: Task, scoring: str, config: Config
+) -> None:
+    rows, test = halves(table(load, task, 120))
+    configs: list[Config] = [{**config, "n_iter_no_change": 20, "max_iter": count} for count in (40, 2, 5, 25)]
+    found = MLP.score(configs[0], rows, test, scoring, 3, configs[1:])
+    assert MLP.passes_through == {"max_iter"}
+    assert found == [MLP.score(step, rows, test, scoring, 3)[0] for step in configs]
+    assert len({score for _, score in found}) > 1
+
+
+def test_held_rows_choose_the_round() -> None:
+    rows, held = halves(table(load_breast_cancer, most=200))
+    config = {**FAST, "learning_rate_init": 0.05, "max_iter": 60}
+
+    def trained(config: Config, held: Rows | None = held) -> Trained[PerceptronModel]:
+        return Perceptron().train(config, rows, Alone(), 1, held)
+
+    first = trained(config)
+    chosen = first.config["max_iter"]
+    assert isinstance(chosen, int)
+    assert 1 < chosen < 60
+    assert first.config == {**config, "max_iter": chosen}
+    assert trained(first.config).model.files() == first.model.files()
+    assert trained({**config, "max_iter": chosen - 1}).model.files() != first.model.files()
+    assert trained(FAST).config == FAST  # what was not asked for is not reported
+    assert trained(config, None).config == config
+
+
+def test_the_aggregators_hps_are_in_a_space_of_their_own() -> None:
+    space = Perceptron().federated_space("classification")
+    assert space.names == (*MLP.space("classification").names, "local_epochs", "server_learning_rate")
+    assert {name: space.default[name] for name in AGGREGATOR} == {"local_epochs": 1, "server_learning_rate": 1.0}
+    plan = Request("mlp", json.loads(json.dumps(space.to_json()))).plan("classification")
+    assert plan.space == space
+    written = (Path(__file__).parents[1] / "docs" / "training.md").read_text().split("```json")[1].split("```")[0]
+    assert Request("mlp", json.loads(written)).plan("classification").space == space
+    bare = {"local_epochs": {"type": "int", "range": [1, 4]}, "max_iter": {"type": "int", "range": [1, 50]}}
+    assert dict(Request("mlp", bare).plan("regression").space.default) == {"local_epochs": 1, "max_iter": 200}
+
+
+@pytest.mark.parametrize(
+    ("config", "rule"),
+    [
+        ({"local_epochs": 0}, "local_epochs must be a whole number of at least 1, got 0"),
+        ({"local_epochs": 1.5}, "local_epochs must be a whole number of at least 1, got 1.5"),
+        ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
+        ({"server_learning_rate": 0.0}, "server_learning_rate must be a number above 0, got 0.0"),
+        ({"server_learning_rate": math.inf}, "server_learning_rate must be a number above 0, got inf"),
+        ({"server_learning_rate": True}, "server_learning_rate must be a number above 0, got True"),
+    ],
+)
+def test_a_value_that_makes_no_sense_is_refused(config: Config, rule: str) -> None:
+    rows = table(load_iris)
+    with pytest.raises(InputError, match=rule):
+        MLP.train(config, rows, Alone(), 0)
+    with pytest.raises(InputError, match=rule):
+        MLP.score(config, rows, rows, "accuracy", 0)

@@ -96,7 +96,7 @@ def test_one_training_passes_through_what_trainings_of_fewer_rounds_make(patienc
     rows = table(load_breast_cancer, most=150)
     parts = parts_of(rows, [50, 100], held=10)
     settings = {**SLOW, "learning_rate_init": 0.02, "n_iter_no_change": patience}
-    rounds = [40, 1, 7, 20]
+    rounds = [15, 1, 4, 9]
     found = in_one_process(settings, parts, rows.schema, rounds)
     for count, standing in zip(rounds, found, strict=True):
         (own,) = in_one_process(settings, parts, rows.schema, [count])

@@ -228,7 +228,7 @@ def test_the_scores_of_a_path_are_those_of_fits_of_their_own(
     load: Any, task: Task, scoring: str, config: Config
 ) -> None:
     rows, test = halves(table(load, task, 120))
-    configs: list[Config] = [{**config, "n_iter_no_change": 20, "max_iter": count} for count in (40, 2, 5, 25)]
+    configs: list[Config] = [{**config, "n_iter_no_change": 8, "max_iter": count} for count in (15, 2, 5, 10)]
     found = MLP.score(configs[0], rows, test, scoring, 3, configs[1:])
     assert MLP.passes_through == {"max_iter"}
     assert found == [MLP.score(step, rows, test, scoring, 3)[0] for step in configs]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
 from flora.collective import Alone, Collective
@@ -22,6 +21,7 @@ from flora.models.encoding import fit_encoding
 from flora.models.epochs import FEWEST_HELD, fitted_networks
 from flora.models.federated_averaging import AGGREGATOR, Part, average, learners_of
 from flora.models.perceptron import PerceptronModel
+from flora.models.scored import score_of
 from flora.randomness import derived_seed, stream
 from flora.schema import Schema, Task
 from flora.space import Config, Integer, Real, SearchSpace
@@ -90,16 +90,14 @@ class Perceptron:
         """
         settings, steps = _settings(config), (config, *path)
         rounds = [_settings(step)["max_iter"] for step in steps]
-        scorer = get_scorer(scoring)
         if AGGREGATOR.keys() & config.keys():
-            models = _emulated(settings, train, seed, rounds)
-            scores = [scorer(_ESTIMATORS[train.schema.task](model, train.schema), test.X, test.y) for model in models]
+            scores = [score_of(model, test, scoring) for model in _emulated(settings, train, seed, rounds)]
         else:
             encoding = fit_encoding(train, Alone())
             dense, unseen = encoding(train.X), encoding(test.X)
             networks = fitted_networks(settings, dense, train, derived_seed(seed, "mlp"), rounds)
-            scores = [scorer(network, unseen, test.y) for network in networks]
-        return [(step, float(score)) for step, score in zip(steps, scores, strict=True)]
+            scores = [float(get_scorer(scoring)(network, unseen, test.y)) for network in networks]
+        return list(zip(steps, scores, strict=True))
 
     def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
         """Do nothing: only sums leave a party."""
@@ -117,24 +115,6 @@ class Perceptron:
     def load(self, files: Mapping[str, bytes], schema: Schema) -> PerceptronModel:
         """Return the model that :meth:`PerceptronModel.files` wrote."""
         return PerceptronModel.from_files(files, schema)
-
-
-class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A trained classifier as scikit-learn's scorers want it."""
-
-    def __init__(self, model: PerceptronModel, schema: Schema) -> None:
-        self.classes_ = np.arange(len(schema.classes))
-        self.predict, self.predict_proba = model.predict, model.predict_proba
-
-
-class _Regressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A trained regressor as scikit-learn's scorers want it."""
-
-    def __init__(self, model: PerceptronModel, schema: Schema) -> None:  # noqa: ARG002  (as a classifier is made)
-        self.predict = model.predict
-
-
-_ESTIMATORS: dict[Task, Any] = {"classification": _Classifier, "regression": _Regressor}
 
 
 def _emulated(settings: Mapping[str, Any], rows: Rows, seed: int, rounds: Sequence[int]) -> list[PerceptronModel]:

@@ -149,11 +149,21 @@ def test_replies_are_checked_before_they_are_merged() -> None:
         (replace(REQUEST, trials=0), "trials must be a whole number of at least 1, got 0"),
         (replace(REQUEST, folds=1), "cv must be a whole number of at least 2, got 1"),
         (replace(REQUEST, task="regression"), "must be numeric, got"),
+        (replace(REQUEST, aggregator_hps=True), "the model svm has no HPs of the aggregator; mlp has"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(request_: Request, message: str) -> None:
     with pytest.raises(InputError, match=message):
         run(request_, three_parties())
+
+
+def test_the_aggregators_own_hps_are_tuned_with_the_others() -> None:
+    request = replace(REQUEST, family="mlp", aggregator_hps=True, trials=2, folds=2, confirm=1)
+    assert {"local_epochs", "server_learning_rate"} < set(request.plan("classification").space.names)
+    outcome = run(request, three_parties()[:2])
+    assert set(outcome.trained.config) == set(outcome.plan.space.names)
+    with pytest.raises(InputError, match="names the aggregator's HPs itself"):
+        replace(request, space={"alpha": {"type": "real", "range": [0, 1]}})
 
 
 def test_an_svm_does_no_regression() -> None:

@@ -213,6 +213,11 @@ def _add_search_options(parser: Any) -> None:
     search = parser.add_argument_group("the local search")
     search.add_argument("--model", default="hgb", help="hgb, svm, mlp or package.module:Estimator (%(default)s)")
     search.add_argument("--space", type=Path, metavar="FILE", help="your own search space, as JSON")
+    search.add_argument(
+        "--aggregator-hps",
+        action="store_true",
+        help="mlp: also tune local_epochs and server_learning_rate; slower, for each fit emulates a federation",
+    )
     search.add_argument("--trials", type=int, default=100, metavar="T", help="trials at each party (%(default)s)")
     search.add_argument("--send", type=int, metavar="T'", help="send only the best T' of them")
     search.add_argument("--cv", type=int, default=10, metavar="K", help="folds (%(default)s)")

@@ -247,6 +247,7 @@ def _request(options: Namespace) -> Request:
     return Request(
         family=options.model,
         space=read_space(options.space) if options.space else None,
+        aggregator_hps=options.aggregator_hps,
         task=options.task,
         schema=Schema.read(options.schema) if options.schema else None,
         scoring=options.scoring,

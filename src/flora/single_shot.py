@@ -10,7 +10,7 @@ from flora.certify import certify
 from flora.choice import OBJECTIVES, Objective
 from flora.errors import FloraError, InputError, TrialsError
 from flora.federation import Confirmation, Program, Reply, Step
-from flora.models import Family, family_of
+from flora.models import Family, FederatedFamily, family_of
 from flora.plan import Sampler, SearchPlan, at_least
 from flora.schema import Schema, Task, agree
 from flora.space import SearchSpace
@@ -30,6 +30,7 @@ class Request:
 
     family: str = "hgb"
     space: Any = None  # a user's own space, as read from JSON
+    aggregator_hps: bool = False  # tune those of the aggregator too, which mlp has
     task: Task | None = None
     schema: Schema | None = None  # given by the consortium: then nothing leaves in the schema step
     scoring: str | None = None
@@ -47,6 +48,8 @@ class Request:
     def __post_init__(self) -> None:
         at_least("confirm", self.confirm, 0)
         at_least("trainings", self.trainings, 1)
+        if self.aggregator_hps and self.space is not None:
+            raise InputError("a space of one's own names the aggregator's HPs itself: leave --aggregator-hps out")
         if self.objective not in OBJECTIVES:
             raise InputError(f"the objective must be one of {list(OBJECTIVES)}, got {self.objective!r}")
 
@@ -57,7 +60,7 @@ class Request:
             raise InputError(f"the model {self.family} does {' and '.join(sorted(family.tasks))}, not {task}")
         scoring = self.scoring or DEFAULT_SCORING[task]
         check_scoring(scoring)
-        space = space_for(family, task, self.space)
+        space = federated_space(family, task) if self.aggregator_hps else space_for(family, task, self.space)
         return SearchPlan(
             self.family, task, space, scoring, self.trials, self.folds, self.sampler, self.send, self.seed
         )
@@ -146,6 +149,13 @@ def space_for(family: Family, task: Task, document: Any) -> SearchSpace:
         return family.space(task)
     names = [parameter.name for parameter in parameters_of(document)[0]]
     return SearchSpace.from_json(document, default=family.defaults(names, task))
+
+
+def federated_space(family: Family, task: Task) -> SearchSpace:
+    """Return the family's space with the aggregator's own HPs, as the server's learning rate."""
+    if not isinstance(family, FederatedFamily):
+        raise InputError(f"the model {family.name} has no HPs of the aggregator; mlp has")
+    return family.federated_space(task)
 
 
 def plan_of(found: Aggregation, seed: int) -> SearchPlan:

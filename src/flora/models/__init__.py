@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +106,15 @@ class Family(Protocol):
 
     def load(self, files: Mapping[str, bytes], schema: Schema) -> Model:
         """Return the model that :meth:`Model.files` wrote."""
+        ...
+
+
+@runtime_checkable
+class FederatedFamily(Protocol):
+    """A family whose training has HPs of the aggregator's own."""
+
+    def federated_space(self, task: Task) -> SearchSpace:
+        """Return the family's space with them."""
         ...
 
 

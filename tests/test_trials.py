@@ -118,8 +118,8 @@ def test_losses_of_scores() -> None:
         (lambda: PartyTrials("", 9, SPACE, "r2", TRIALS.trials), "1 to 200 printable characters"),
         (lambda: PartyTrials("a" * 201, 9, SPACE, "r2", TRIALS.trials), "1 to 200 printable characters"),
         (
-            lambda: PartyTrials("a", 9, SPACE, "r2", (*TRIALS.trials, Trial(config(0.0), 1))),
-            r"trials\[3\]: C: 0.0 is not in",
+            lambda: PartyTrials("a", 9, SPACE, "r2", (*TRIALS.trials, Trial(config(-1.0), 1))),
+            r"trials\[3\]: C: -1.0 is not in",
         ),
         (
             lambda: PartyTrials("a", 9, SPACE, "r2", TRIALS.trials, (FailedTrial({}, "x"),)),

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from flora.errors import FloraError
+from flora.errors import TrialsError
 from flora.federation import Confirmation
 from flora.path import Path
 from flora.space import Config, SearchSpace
@@ -67,20 +67,28 @@ def choose(
         space: The space, with the default.
         path: What a fit passes through: configs that differ only there are one candidate.
         objective: Whether the ``"mean"`` of the parties' losses counts, or that of the ``"worst"``-off party.
+
+    Raises:
+        TrialsError: If there is no default, or a party did not measure it.
     """
+    if not space.default:
+        raise TrialsError("candidates are compared with the default config, and the space has none")
     evidence = _Evidence.of(confirmed, rows, objective)
     reach = _reach(rows) if path and objective == "mean" else 1.0
     default = _at_share_of_path(space.default, path, reach, evidence.configs)
     groups = _grouped(evidence.configs, path, reach)
-    candidates = tuple(_candidate(*evidence.best_of(group, default), path, reach) for group in groups)
+    found = [evidence.best_of(group, default) for group in groups]
+    candidates = tuple(Candidate(_grown(config, space, path, reach), config, gain) for config, gain in found)
     return Choice(candidates, max(candidates, key=lambda candidate: candidate.gain.estimate))
 
 
-def _candidate(measured: Config, gain: Gain, path: Path | None, reach: float) -> Candidate:
-    if path is None:
-        return Candidate(measured, measured, gain)
-    stop = min(round(int(measured[path.name]) / reach), path.stops[-1])
-    return Candidate({**measured, path.name: stop}, measured, gain)
+def _grown(measured: Config, space: SearchSpace, path: Path | None, reach: float) -> Config:
+    """Return the config for the rows of all parties: as much further along its path as they reach, in its range."""
+    if path is None or reach == 1.0:
+        return measured
+    parameter = next(parameter for parameter in space.parameters if parameter.name == path.name)
+    [stop] = parameter.decode(parameter.encode([int(measured[path.name]) / reach]))
+    return {**measured, path.name: stop}
 
 
 @dataclass(frozen=True)
@@ -99,13 +107,12 @@ class _Evidence:
         """Put what all parties measured side by side; a config that failed at one of them is left out."""
         parties = sorted(confirmed)
         by_config = [{_key(c.config): c for c in confirmed[party]} for party in parties]
-        shared = [c.config for c in confirmed[parties[0]] if all(_key(c.config) in found for found in by_config)]
-        if not shared:
-            raise FloraError("the parties measured no config in common")
-        table = [[found[_key(config)] for config in shared] for found in by_config]
+        first = {key: each.config for key, each in by_config[0].items()}
+        shared = {key: config for key, config in first.items() if all(key in found for found in by_config)}
+        table = [[found[key] for key in shared] for found in by_config]
         counts = np.array([rows[party] for party in parties], dtype=np.float64)
         return cls(
-            tuple(shared),
+            tuple(shared.values()),
             np.array([[c.trial.loss for c in line] for line in table]),
             np.array([[c.gain for c in line] for line in table]),
             np.array([[c.gain_error for c in line] for line in table]),
@@ -154,7 +161,9 @@ def _at_share_of_path(default: Config, path: Path | None, reach: float, configs:
     """Return the place of the default, or of the stop on its path that is nearest to its share of it."""
     if path is None:
         return _place(default, configs)
-    wanted = int(default[path.name]) * reach
+    if reach == 1.0:  # the default itself, which may lie outside the range of the path
+        return _place(default, configs)
+    wanted = max(int(default[path.name]), 1) * reach
     stops = [stop for stop in path.configs(default) if _key(stop) in set(map(_key, configs))] or [default]
     return _place(min(stops, key=lambda stop: abs(math.log(int(stop[path.name]) / wanted))), configs)
 
@@ -173,7 +182,7 @@ def _grouped(configs: Sequence[Config], path: Path | None, reach: float) -> list
 def _place(config: Config, configs: Sequence[Config]) -> int:
     keys = [_key(each) for each in configs]
     if _key(config) not in keys:
-        raise FloraError(f"not all parties measured the default {dict(config)}")
+        raise TrialsError(f"not all parties measured the default {dict(config)}")
     return keys.index(_key(config))
 
 
@@ -183,4 +192,5 @@ def same_config(one: Config, other: Config) -> bool:
 
 
 def _key(config: Config) -> str:
-    return repr(sorted((name, float(v) if isinstance(v, int | float) else v) for name, v in config.items()))
+    numbers = {n: float(v) for n, v in config.items() if isinstance(v, int | float) and not isinstance(v, bool)}
+    return repr(sorted({**config, **numbers}.items()))  # True is no 1

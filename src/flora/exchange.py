@@ -13,9 +13,10 @@ from flora.parameters import is_finite
 from flora.plan import SearchPlan
 from flora.space import Config
 from flora.space_formats import load_json
-from flora.trials import MOST_TRIALS, PartyTrials, Trial, check_party_name
+from flora.trials import MOST_ROWS, MOST_TRIALS, PartyTrials, Trial, check_party_name
 
 MOST_BYTES = 16 * 2**20
+MOST_LOSS = 1e100  # what is larger would not add up
 CANDIDATES, ANSWER, VERSION = "flora-candidates", "flora-answer", 1
 
 
@@ -50,7 +51,9 @@ class Candidates:
         try:
             plan = SearchPlan.from_json(_mapping("plan", document["plan"]))
             return cls(plan, tuple(_mapping("a config", config) for config in _list("configs", document["configs"])))
-        except (InputError, TypeError) as error:
+        except RecursionError as error:  # shallow enough to be read, too deep to be shown in a message
+            raise InputError(f"{path}: nested too deep") from error
+        except InputError as error:
             raise InputError(f"{path}: {error}") from error
 
 
@@ -65,8 +68,10 @@ class Answer:
 
     def __post_init__(self) -> None:
         check_party_name(self.party)
-        if not isinstance(self.rows, int) or isinstance(self.rows, bool) or self.rows < 1:
-            raise TrialsError(f"rows must be a whole number of at least 1, got {self.rows!r:.40}")
+        if not isinstance(self.rows, int) or isinstance(self.rows, bool) or not 1 <= self.rows <= MOST_ROWS:
+            raise TrialsError(f"rows must be a whole number of at least 1 and at most 2^53, got {self.rows!r:.40}")
+        if not isinstance(self.candidates_digest, str):
+            raise TrialsError(f"candidates_digest must be text, got {self.candidates_digest!r:.40}")
         if not 1 <= len(self.confirmations) <= MOST_TRIALS:
             raise TrialsError(f"need 1 to {MOST_TRIALS} confirmations, got {len(self.confirmations)}")
 
@@ -89,7 +94,9 @@ class Answer:
         try:
             listed = _list("confirmations", document["confirmations"])
             confirmations = tuple(confirmation_from_json(k, entry) for k, entry in enumerate(listed))
-            return cls(document["party"], document["rows"], str(document["candidates_digest"]), confirmations)
+            return cls(document["party"], document["rows"], document["candidates_digest"], confirmations)
+        except RecursionError as error:
+            raise TrialsError(f"{path}: nested too deep") from error
         except InputError as error:
             raise TrialsError(f"{path}: {error}") from error
 
@@ -112,7 +119,10 @@ def check_answers(answers: Sequence[Answer], trials: Sequence[PartyTrials]) -> N
     space = trials[0].space
     for answer in answers:
         for confirmation in answer.confirmations:
-            space.check(confirmation.config)
+            try:
+                space.check(confirmation.config)
+            except InputError as error:
+                raise TrialsError(f"party {answer.party!r} measured what is not in the space: {error}") from error
 
 
 def confirmation_to_json(confirmation: Confirmation) -> dict[str, Any]:
@@ -127,9 +137,9 @@ def confirmation_from_json(index: int, entry: Any) -> Confirmation:
     fields = {"config", "loss", "error", "folds", "rows", "gain", "gain_error"}
     if not isinstance(entry, dict) or set(entry) != fields:
         raise TrialsError(f"{place} must have the fields {sorted(fields)}, got {entry!r:.80}")
-    for name in ("gain", "gain_error"):
-        if not is_finite(entry[name]) or (name == "gain_error" and entry[name] < 0):
-            raise TrialsError(f"{place}: {name} must be a finite number, got {entry[name]!r:.40}")
+    for name in ("loss", "gain", "gain_error"):
+        if not is_finite(entry[name]) or abs(entry[name]) > MOST_LOSS or (name == "gain_error" and entry[name] < 0):
+            raise TrialsError(f"{place}: {name} must be a number of at most {MOST_LOSS:g}, got {entry[name]!r:.40}")
     config = _mapping(f"{place}.config", entry["config"])
     trial = Trial(config, entry["loss"], entry["error"], entry["folds"], entry["rows"])
     return Confirmation(trial, entry["gain"], entry["gain_error"])

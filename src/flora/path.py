@@ -40,8 +40,10 @@ def path_of(plan: SearchPlan, passes_through: Set[str]) -> Path | None:
 def path_through(space: SearchSpace, passes_through: Set[str]) -> Path | None:
     """Return the path of a space: None where a fit passes through none of its HPs, or it has no other."""
     for parameter in space.parameters:
-        if parameter.name in passes_through and isinstance(parameter, Integer) and len(space.parameters) > 1:
+        if parameter.name not in passes_through or not isinstance(parameter, Integer) or parameter.high < 1:
+            continue
+        if len(space.parameters) > 1:
             grid = np.geomspace(max(parameter.low, 1), parameter.high, STOPS)
             stops = parameter.decode(parameter.encode([*grid, space.default.get(parameter.name, parameter.high)]))
-            return Path(parameter.name, tuple(sorted({int(stop) for stop in stops})))
+            return Path(parameter.name, tuple(sorted({int(stop) for stop in stops if int(stop) >= 1})))
     return None

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from flora.errors import InputError
 from flora.schema import Task
 from flora.space import SearchSpace
 
 Sampler = Literal["tpe", "gp", "random"]
+TASKS: tuple[Task, ...] = get_args(Task)
 SAMPLERS: tuple[Sampler, ...] = ("tpe", "gp", "random")
 
 
@@ -29,6 +30,11 @@ class SearchPlan:
     paths: bool = True  # one fit counts for all that it passes through; off, every trial is one pair, as in the paper
 
     def __post_init__(self) -> None:
+        for name, kind in (("family", str), ("scoring", str), ("paths", bool)):
+            if not isinstance(getattr(self, name), kind):
+                raise InputError(f"{name} must be of the type {kind.__name__}, got {getattr(self, name)!r:.40}")
+        if self.task not in TASKS:
+            raise InputError(f"the task must be one of {list(TASKS)}, got {self.task!r:.40}")
         at_least("trials", self.trials, 1)
         at_least("cv", self.folds, 2)
         at_least("seed", self.seed, 0)

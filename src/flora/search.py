@@ -72,10 +72,11 @@ def search_locally(
 
 
 def _check_length(plan: SearchPlan, path: Path | None) -> None:
-    most = MOST_TRIALS // len(path.stops) if path else MOST_TRIALS
+    first, each = len(along(plan.space.default, path)), len(path.stops) if path else 1
+    most = 1 + (MOST_TRIALS - first) // each
     if plan.trials > most:
-        each = f", for each has {len(path.stops)} losses" if path else ""
-        raise InputError(f"trials must be at most {most}{each}, got {plan.trials}")
+        why = f", for each has {each} losses" if path else ""
+        raise InputError(f"trials must be at most {most}{why}, got {plan.trials}")
 
 
 def along(config: Config, path: Path | None) -> list[Config]:

@@ -1,0 +1,207 @@
+"""The choice among candidates, with numbers that can be checked by hand."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flora.choice import Candidate, Choice, Confirmed, choose, same_config
+from flora.errors import TrialsError
+from flora.federation import Confirmation
+from flora.path import Path
+from flora.space import Boolean, Config, Integer, Real, SearchSpace
+from flora.trials import Trial
+
+LINE = SearchSpace((Real("u", 0.0, 1.0),), {"u": 0.0})
+TREES = SearchSpace((Integer("trees", 10, 200), Real("rate", 0.0, 1.0)), {"trees": 100, "rate": 0.5})
+PATH = Path("trees", (10, 16, 27, 45, 74, 100, 121, 200))
+LOSS = 0.4  # of the default
+
+
+def measured(config: Config, gain: float, error: float = 0.01, *, loss: float | None = None) -> Confirmation:
+    return Confirmation(Trial(config, LOSS - gain if loss is None else loss, 0.02, 5, 50), gain, error)
+
+
+def line(*gains: float, error: float = 0.01) -> list[Confirmation]:
+    """A party's gains at u = 0 (the default), 0.1, 0.2, ..."""
+    default = measured({"u": 0.0}, 0.0, 0.0)
+    return [default, *(measured({"u": (k + 1) / 10}, gain, error) for k, gain in enumerate(gains))]
+
+
+def chosen(confirmed: Confirmed, rows: Mapping[str, int] | None = None, **options: Any) -> Choice:
+    return choose(confirmed, rows or dict.fromkeys(confirmed, 50), LINE, **options)
+
+
+def five(*gains: Sequence[float]) -> dict[str, list[Confirmation]]:
+    return {f"p{k}": line(*each) for k, each in enumerate(gains)}
+
+
+class TestMean:
+    def test_a_few_parties_count_by_their_rows_and_tell_errors_by_their_folds(self) -> None:
+        confirmed = {"a": line(0.1, 0.0, error=0.01), "b": line(0.2, 0.3, error=0.02)}
+        found = chosen(confirmed, {"a": 30, "b": 10})
+        assert [candidate.config["u"] for candidate in found.candidates] == [0.0, 0.1, 0.2]
+        assert [candidate.gain.estimate for candidate in found.candidates] == pytest.approx([0, 0.125, 0.075])
+        assert found.chosen is found.candidates[1]
+        assert found.chosen.gain.error == pytest.approx(math.hypot(0.75 * 0.01, 0.25 * 0.02))
+        assert (found.verdict.decision, found.verdict.basis) == ("use", "measured")
+
+    def test_the_default_is_chosen_where_nothing_is_better(self) -> None:
+        found = chosen({"a": line(-0.1), "b": line(0.05)})
+        assert found.chosen.config == {"u": 0.0}
+        assert found.verdict.decision == "keep-defaults"
+
+    def test_from_five_parties_on_the_ends_are_trimmed(self) -> None:
+        found = chosen(five([0.0], [0.1], [0.2], [0.3], [10.0]))
+        gain = found.chosen.gain
+        assert gain.estimate == pytest.approx(0.2)
+        # clipped to the kept ones: -0.1, -0.1, 0, 0.1, 0.1 off the mean, each with a fifth of the rows
+        assert gain.error == pytest.approx(math.sqrt(4 * 0.1**2 / 25 * 5 / 4) / 0.6)
+
+    def test_the_kept_ones_count_by_their_rows(self) -> None:
+        rows = {"p0": 1, "p1": 30, "p2": 10, "p3": 40, "p4": 1}
+        found = chosen(five([-5.0], [0.1], [0.2], [0.3], [5.0]), rows)
+        assert found.chosen.gain.estimate == pytest.approx((3 + 2 + 12) / 80)
+
+    def test_the_order_of_parties_changes_nothing(self) -> None:
+        rng = np.random.default_rng(0)
+        confirmed = {f"p{k}": line(*rng.normal(size=4)) for k in range(7)}
+        rows = {name: 40 + 3 * k for k, name in enumerate(confirmed)}
+        names = list(confirmed)
+        backwards = {name: confirmed[name] for name in reversed(names)}
+        assert chosen(confirmed, rows) == chosen(backwards, {name: rows[name] for name in reversed(names)})
+
+
+class TestALiar:
+    def test_one_of_five_turns_nothing_round(self) -> None:
+        honest = [[0.1, -0.2], [0.12, -0.1], [0.08, -0.3], [0.11, -0.2]]
+        assert chosen(five(*honest, [0.1, -0.2])).chosen.config == {"u": 0.1}
+        for lie in ([-1e6, 1e6], [1e6, -1e6], [-1e6, -1e6], [1e6, 1e6]):
+            found = chosen(five(*honest, lie), {f"p{k}": 50 if k < 4 else 10**9 for k in range(5)})
+            assert found.chosen.config == {"u": 0.1}
+            assert 0.08 <= found.chosen.gain.estimate <= 0.12
+        assert chosen(dict(list(five(*honest).items())[:3]) | {"p4": line(-1e6, 1e6)}).chosen.config == {"u": 0.2}
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        st.lists(st.tuples(*[st.floats(-1, 1)] * 3), min_size=4, max_size=12),
+        st.tuples(*[st.floats(-1e9, 1e9)] * 3),
+        st.integers(1, 10**12),
+    )
+    def test_a_gain_stays_among_those_of_the_honest(
+        self, honest: list[tuple[float, ...]], lie: tuple[float, ...], rows: int
+    ) -> None:
+        parties = five(*honest, lie)
+        counts = dict.fromkeys(parties, 50) | {f"p{len(honest)}": rows}
+        for k, candidate in enumerate(chosen(parties, counts).candidates[1:]):
+            gains = [each[k] for each in honest]
+            assert min(gains) - 1e-12 <= candidate.gain.estimate <= max(gains) + 1e-12
+
+
+class TestWorst:
+    def test_the_worst_off_party_decides(self) -> None:
+        # the losses of the default, of one that helps the well-off, and of one that helps the worst-off
+        losses = {"a": (0.2, 0.0, 0.19), "b": (0.5, 0.55, 0.4), "c": (0.3, 0.1, 0.35)}
+        confirmed = {
+            party: [
+                measured({"u": u}, each[0] - loss, 0.03 * (u > 0), loss=loss)
+                for u, loss in zip((0.0, 0.1, 0.2), each, strict=True)
+            ]
+            for party, each in losses.items()
+        }
+        worst, mean = (chosen(confirmed, objective=objective) for objective in ("worst", "mean"))
+        assert [c.gain.estimate for c in worst.candidates] == pytest.approx([0.0, 0.5 - 0.55, 0.5 - 0.4])
+        assert worst.chosen.config == {"u": 0.2}
+        assert worst.chosen.gain.error == pytest.approx(0.03)  # that of party b
+        assert mean.chosen.config == {"u": 0.1}
+
+    def test_nobody_is_trimmed(self) -> None:
+        found = chosen(five([0.1], [0.1], [0.1], [0.1], [-0.3]), objective="worst")
+        assert found.candidates[1].gain.estimate == pytest.approx(-0.3)
+
+
+class TestWhatIsCompared:
+    def test_a_candidate_that_failed_at_one_party_is_dropped(self) -> None:
+        confirmed = {"a": line(0.5, 0.1), "b": [*line(0.5, 0.1)[:1], *line(0.5, 0.1)[2:]]}
+        assert [candidate.config["u"] for candidate in chosen(confirmed).candidates] == [0.0, 0.2]
+        backwards = {"a": confirmed["b"], "b": confirmed["a"]}
+        assert chosen(backwards).candidates == chosen(confirmed).candidates
+
+    def test_a_config_that_was_measured_twice_is_one_candidate(self) -> None:
+        confirmed = {"a": [*line(0.1), measured({"u": 0.0}, 0.0, 0.0)], "b": line(0.1)}
+        assert [candidate.config["u"] for candidate in chosen(confirmed).candidates] == [0.0, 0.1]
+
+    def test_all_must_have_measured_the_default(self) -> None:
+        with pytest.raises(TrialsError, match=r"not all parties measured the default \{'u': 0.0\}"):
+            chosen({"a": line(0.1), "b": line(0.1)[1:]})
+        with pytest.raises(TrialsError, match="not all parties measured the default"):
+            chosen({"a": line(0.1), "b": []})
+        with pytest.raises(TrialsError, match="the space has none"):
+            choose({"a": line(0.1)}, {"a": 5}, SearchSpace(LINE.parameters))
+
+    def test_configs_are_the_same_by_their_values(self) -> None:
+        assert same_config({"u": 1, "v": "x"}, {"v": "x", "u": 1.0})
+        assert not same_config({"u": 1}, {"u": True})
+        assert not same_config({"u": "1"}, {"u": 1})
+        space = SearchSpace((Boolean("warm"),), {"warm": False})
+        parties = {"a": [measured({"warm": False}, 0.0, 0.0), measured({"warm": True}, 0.2)]}
+        assert choose(parties, {"a": 9}, space).chosen.config == {"warm": True}
+
+
+def along(default: Mapping[int, float], other: Mapping[int, float]) -> list[Confirmation]:
+    """Gains by the number of trees: at the default's rate, and at another."""
+    first = measured({"trees": 100, "rate": 0.5}, 0.0, 0.0)
+    rest = [measured({"trees": t, "rate": 0.5}, gain) for t, gain in default.items()]
+    return [first, *rest, *(measured({"trees": t, "rate": 0.1}, gain) for t, gain in other.items())]
+
+
+class TestPath:
+    gains = along({16: -0.3, 27: -0.2, 45: -0.1, 200: 0.1}, {16: -0.25, 27: 0.0, 45: -0.05, 121: 0.3})
+
+    def found(self, parties: int, space: SearchSpace = TREES, path: Path = PATH) -> tuple[Candidate, ...]:
+        confirmed = {f"p{k:02d}": self.gains for k in range(parties)}
+        return choose(confirmed, dict.fromkeys(confirmed, 50), space, path=path).candidates
+
+    def test_what_differs_only_along_the_path_is_one_candidate_at_its_best_stop(self) -> None:
+        default, other = self.found(4)
+        assert default.config == default.measured == {"trees": 200, "rate": 0.5}
+        assert other.config == other.measured == {"trees": 121, "rate": 0.1}
+        assert (default.gain.estimate, other.gain.estimate) == pytest.approx((0.1, 0.3))
+
+    def test_many_parties_reach_less_far_at_their_size_and_further_together(self) -> None:
+        default, other = self.found(32)  # 32 ** -0.4 is 1/4: of 200 trees, 50; of the default's 100, 25
+        assert default.measured == {"trees": 45, "rate": 0.5}
+        assert default.config == {"trees": 180, "rate": 0.5}
+        assert other.measured == {"trees": 27, "rate": 0.1}
+        assert other.config == {"trees": 108, "rate": 0.1}
+        assert default.gain.estimate == pytest.approx(-0.1 - -0.2)  # beside the default after 27 trees
+        assert other.gain.estimate == pytest.approx(0.0 - -0.2)
+
+    def test_the_growth_sets_in_with_five_parties(self) -> None:
+        assert self.found(4)[1].config == self.found(4)[1].measured
+        grown = self.found(5)[1]
+        assert (grown.measured["trees"], grown.config["trees"]) == (27, round(27 * 5**0.4))
+
+    def test_what_grows_stays_in_the_range_and_on_the_grid(self) -> None:
+        steps = SearchSpace((Integer("trees", 10, 210, step=50), Real("rate", 0.0, 1.0)), dict(TREES.default))
+        for candidate in self.found(32, steps, Path("trees", (10, 27, 45, 210))):
+            steps.check(candidate.config)
+        low = SearchSpace((Integer("trees", 10, 120), Real("rate", 0.0, 1.0)), dict(TREES.default))
+        assert self.found(32, low, Path("trees", (16, 27, 45, 120)))[1].config["trees"] == 108
+        assert self.found(32, low, Path("trees", (16, 27, 45, 200)))[0].config["trees"] == 120
+
+    def test_the_worst_off_party_is_taken_at_its_own_size(self) -> None:
+        confirmed = {f"p{k:02d}": self.gains for k in range(32)}
+        found = choose(confirmed, dict.fromkeys(confirmed, 50), TREES, path=PATH, objective="worst")
+        assert found.chosen.config == found.chosen.measured == {"trees": 121, "rate": 0.1}
+
+    def test_a_default_outside_the_range_of_the_path_is_still_the_default(self) -> None:
+        space = SearchSpace((Integer("trees", 10, 50), Real("rate", 0.0, 1.0)), dict(TREES.default))
+        confirmed = {"a": along({10: -0.4, 50: -0.1}, {10: -0.2, 50: -0.05})}
+        found = choose(confirmed, {"a": 50}, space, path=Path("trees", (10, 50)))
+        assert [c.gain.estimate for c in found.candidates] == pytest.approx([-0.1, -0.05])
+        assert found.verdict.decision == "keep-defaults"

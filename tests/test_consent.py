@@ -48,6 +48,14 @@ def test_no_file_means_the_documented_defaults(tmp_path: Path) -> None:
     assert (consent.certificate, consent.digits, consent.best, consent.data) == (False, None, None, None)
 
 
+def test_the_security_page_has_every_key_and_its_default() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "security.md").read_text("utf-8")
+    defaults = {key: f"`{json.dumps(value)}`" for key, value in Consent().to_json().items()} | {"data": "none"}
+    for key, default in defaults.items():
+        (line,) = (line for line in page.splitlines() if line.startswith(f"| `{key}` |"))
+        assert line.endswith(f"| {default} |")
+
+
 def test_the_default_scorings_are_scikit_learns() -> None:
     from sklearn.metrics import get_scorer_names
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from flora.engines.nvflare.kits import AGGREGATOR, Consortium, Kit, make_kits, place_state
+from flora.engines.nvflare.consortium import AGGREGATOR, Consortium, Kit
+from flora.engines.nvflare.kits import make_kits, place_state
 from flora.errors import InputError
 
 GOOD: dict[str, Any] = {"name": "hearts", "aggregator": "flora.example.org", "parties": ["north", "south"]}

@@ -4,15 +4,14 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NoReturn
 
 from flora import __version__
 from flora.errors import FloraError, InputError
-from flora.network_options import NETWORK_COMMANDS, add_network_commands, add_tune_options
+from flora.network_options import NETWORK_COMMANDS, add_benchmark, add_network_commands, add_tune_options
 
 
 class Parser(argparse.ArgumentParser):
@@ -30,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.typed = shlex.join(["flora", *typed])
 
     try:
-        document = getattr(_module_of(options), options.command)(options)
+        document = _function_of(options)(options)
     except InputError as error:
         print(f"flora: error: {error}", file=sys.stderr)
         return 2
@@ -48,12 +47,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _module_of(options: argparse.Namespace) -> ModuleType:
-    """Return the module that has the command: what goes across machines is apart."""
+def _function_of(options: argparse.Namespace) -> Callable[[argparse.Namespace], Any]:
+    """Return the function behind the command: what goes across machines is in modules of its own."""
+    if options.command == "benchmark":
+        return getattr(import_module("flora.network_benchmark"), options.benchmark)  # type: ignore[no-any-return]
     afar = (
         options.command in NETWORK_COMMANDS or getattr(options, "project", None) or getattr(options, "network", False)
     )
-    return import_module("flora.network_commands" if afar else "flora.commands")
+    module = import_module("flora.network_commands" if afar else "flora.commands")
+    return getattr(module, options.command)  # type: ignore[no-any-return]
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -70,6 +72,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_report(commands)
     _add_paper(commands)
     add_network_commands(commands)
+    add_benchmark(commands)
     return parser
 
 

@@ -22,7 +22,8 @@ from flora.commands import Document, finish, messages, print_line, request_of
 from flora.consent import Consent, DataSource
 from flora.console import progress_bars
 from flora.engines.nvflare import require_nvflare
-from flora.engines.nvflare.kits import AGGREGATOR, SCIENTIST, Consortium, Kit, make_kits
+from flora.engines.nvflare.consortium import AGGREGATOR, SCIENTIST, Consortium, Kit
+from flora.engines.nvflare.kits import make_kits
 from flora.engines.nvflare.remote import Follower, run_for
 from flora.engines.nvflare.service import Service, die_with_parent, end_tree, running
 from flora.engines.nvflare.session import session
@@ -143,8 +144,8 @@ def tune_remotely(kit: Kit, request: Request, options: Namespace) -> Document:
     """Run a request at a kit's consortium and write the folder of the run."""
     run = run_for(kit, request)
     folder = RunFolder(options.out, {**run.identity, "parties": list(run.parties)})
-    with _stoppable(), progress_bars(run.parties, messages) as progress:
-        follower = Follower(kit, run, _note, progress, options.quorum, options.wait)
+    with stoppable(), progress_bars(run.parties, messages) as progress:
+        follower = Follower(kit, run, note, progress, options.quorum, options.wait)
         result = follower.follow()
     folder.begin()
     document = {**result.document, "command": options.typed}
@@ -160,12 +161,12 @@ def demo(options: Namespace) -> Document:
         consortium = Consortium("demo", "localhost", tuple(sorted(tables)), free_port())
         kits = make_kits(consortium, Path(folder) / "kits")
         settings = Namespace(**vars(options), quorum=None, wait=120.0)
-        with _stoppable(), ExitStack() as stack:
-            stack.enter_context(child("aggregator", ["aggregator", str(kits[0].path)], _note))
+        with stoppable(), ExitStack() as stack:
+            stack.enter_context(child("aggregator", ["aggregator", str(kits[0].path)], note))
             for kit in kits[1:]:
                 data = _written(tables[kit.name], Path(folder) / f"{kit.name}.csv")
                 arguments = ["party", str(kit.path), "--data", str(data), "--target", "target"]
-                stack.enter_context(child(kit.name, arguments, _note))
+                stack.enter_context(child(kit.name, arguments, note))
             return tune_remotely(kits[0], request, settings)
 
 
@@ -238,12 +239,13 @@ def _line_of(name: str) -> Say:
     return say
 
 
-def _note(text: str) -> None:
+def note(text: str) -> None:
+    """Tell the person something beside the result."""
     messages.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
+def stoppable() -> Iterator[None]:
     """Let a service manager's stop be a Ctrl-C, so that nothing is left behind."""
 
     def stop(*_: Any) -> None:
@@ -260,7 +262,7 @@ def _stoppable() -> Iterator[None]:
 def _ended_cleanly(say: Say) -> Iterator[None]:
     """Let a command that runs until it is stopped end well when it is."""
     try:
-        with _stoppable():
+        with stoppable():
             yield
     except KeyboardInterrupt:
         say("stopped; started again, it goes on from here")

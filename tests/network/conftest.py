@@ -14,7 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from flora.engines.nvflare.kits import Consortium, make_kits
+from flora.engines.nvflare.consortium import Consortium
+from flora.engines.nvflare.kits import make_kits
 from flora.engines.nvflare.service import end_tree
 from flora.network_commands import free_port
 from tests.conftest import two_moons

@@ -18,8 +18,8 @@ from nvflare.apis.shareable import make_reply
 from flora.audit import AuditLog
 from flora.consent import Consent
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, CellCollective, message
+from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.desk import Desk
-from flora.engines.nvflare.kits import Kit
 from flora.engines.nvflare.service import watch_parent
 from flora.errors import CollectiveError, ConsentError, FloraError
 from flora.federation import Reply, Step

@@ -14,6 +14,10 @@ from flora.single_shot import Request
 from flora.surface import SurfaceChoice
 
 APP, NAME = "app", "flora"
+CLASSES = {
+    "run": (f"{ENGINE}.controller.FloraController", f"{ENGINE}.executor.FloraExecutor"),
+    "benchmark": (f"{ENGINE}.benchmark.BenchmarkController", f"{ENGINE}.benchmark.BenchmarkExecutor"),
+}
 MOST_REQUEST = 16 * 2**20
 
 
@@ -86,14 +90,15 @@ def request_from_json(document: Mapping[str, Any]) -> Request:
     return Request(**{**document, "schema": schema, "surface": SurfaceChoice(**document["surface"])})
 
 
-def write_job(folder: Path, run: Run) -> Path:
-    """Write the folder that is submitted."""
+def write_job(folder: Path, run: Run, kind: str = "run") -> Path:
+    """Write the folder that is submitted: a run, or the benchmark where the kits allow it."""
+    controller_class, executor_class = CLASSES[kind]
     config = folder / NAME / APP / "config"
     config.mkdir(parents=True)
     sites = ["server", *run.asked(training=False)]
     meta = {"name": run.name, "resource_spec": {}, "min_clients": 1, "deploy_map": {APP: sites}}
-    controller = {"id": "controller", "path": f"{ENGINE}.controller.FloraController", "args": {"run": run.to_json()}}
-    executor = {"tasks": [NAME], "executor": {"path": f"{ENGINE}.executor.FloraExecutor", "args": {}}}
+    controller = {"id": "controller", "path": controller_class, "args": {"run": run.to_json()}}
+    executor = {"tasks": [NAME], "executor": {"path": executor_class, "args": {}}}
     documents: Sequence[tuple[Path, Any]] = (
         (folder / NAME / "meta.json", meta),
         (

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.job import Run
-from flora.engines.nvflare.kits import Kit
 from flora.engines.nvflare.session import NoAggregatorError, Session, read_outcome, session
 from flora.errors import FloraError, InputError
 from flora.result import MODEL

@@ -17,8 +17,9 @@ from pathlib import Path
 from threading import Thread
 
 from flora.engines.nvflare import require_nvflare
+from flora.engines.nvflare.consortium import AGGREGATOR, Kit
 from flora.engines.nvflare.desk import Desk
-from flora.engines.nvflare.kits import AGGREGATOR, Kit, organisation, place_state
+from flora.engines.nvflare.kits import organisation, place_state
 from flora.errors import FloraError, InputError
 
 Say = Callable[[str], None]

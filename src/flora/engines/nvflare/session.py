@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from flora.engines.nvflare import require_nvflare
+from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.job import Run, write_job
-from flora.engines.nvflare.kits import Kit
 from flora.errors import FloraError
 
 CALLS = 4.0  # a party that is connected calls every 3 seconds
@@ -72,10 +72,11 @@ class Session:
                 return job
         return None
 
-    def submit(self, run: Run) -> str:
+    def submit(self, run: Run, kind: str = "run") -> str:
         """Submit a run and return its name."""
         with TemporaryDirectory() as folder:
-            return str(self._call(lambda: self.api.submit_job(str(write_job(Path(folder), run)))))
+            job = str(write_job(Path(folder), run, kind))
+            return str(self._call(lambda: self.api.submit_job(job)))
 
     def ended(self, job: str) -> str | None:
         """Return how a run ended, in NVFlare's words, or None while it has not."""

@@ -99,6 +99,13 @@ def test_a_party_runs_one_class_and_sends_no_log(made: Path) -> None:
     assert "log" not in json.dumps(resources["components"]).lower().replace("logging", "log")
 
 
+def test_within_a_machine_nothing_goes_in_the_clear(made: Path) -> None:
+    for name in ("aggregator", "north"):
+        within = json.loads((made / name / "local" / "comm_config.json").read_bytes())["internal"]
+        assert within["scheme"] == "stcp"
+        assert within["resources"] == {"host": "localhost", "connection_security": "mtls", "secure": True}
+
+
 def test_the_aggregator_keeps_its_state_in_its_kit_wherever_it_is(made: Path, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
     moved.mkdir()

@@ -32,18 +32,22 @@ class Command:
     arguments: Sequence[str]
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
+    typed: str = ""
     process: "subprocess.Popen[bytes] | None" = None
 
     def start(self) -> "Command":
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-W", "error::ResourceWarning", "-c", PROGRAM, *self.arguments],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **self.environment, "COLUMNS": "200"},
                 start_new_session=True,
             )
+        assert self.process.stdin is not None
+        with self.process.stdin as keyboard:
+            keyboard.write(self.typed.encode())
         return self
 
     @property
@@ -118,11 +122,11 @@ class Network:
         (self.kits / party / "local" / "flora.json").write_text(json.dumps(consent))
 
     def aggregator(self) -> Command:
-        return self._started("aggregator", ["aggregator", str(self.kits / "aggregator")])
+        return self.run("aggregator", ["aggregator", str(self.kits / "aggregator")])
 
-    def party(self, name: str, *more: str, environment: Mapping[str, str] | None = None) -> Command:
+    def party(self, name: str, *more: str, environment: Mapping[str, str] | None = None, typed: str = "") -> Command:
         arguments = ["party", str(self.kits / name), "--data", str(self.data(name)), "--target", "kind", *more]
-        return self._started(name, arguments, environment)
+        return self.run(name, arguments, environment, typed)
 
     def start(self) -> "Network":
         self.aggregator()
@@ -132,22 +136,23 @@ class Network:
 
     def tune(self, out: str, *options: str, name: str = "tune") -> Command:
         project = ["--project", str(self.kits / "aggregator"), "--out", str(self.folder / out)]
-        return self._started(name, ["tune", *project, *options])
+        return self.run(name, ["tune", *project, *options])
 
     def in_process(self, out: str, *options: str, parties: Sequence[str] = tuple(SIZES)) -> Path:
         """Run the same without a network, and return its folder."""
         tables = [str(self.data(party)) for party in parties]
-        command = self._started(
-            "alone", ["tune", *tables, "--target", "kind", "--out", str(self.folder / out), *options]
-        )
+        command = self.run("alone", ["tune", *tables, "--target", "kind", "--out", str(self.folder / out), *options])
         assert command.wait() == 0, command.text
         return self.folder / out
 
-    def _started(self, name: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> Command:
+    def run(
+        self, name: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None, typed: str = ""
+    ) -> Command:
+        """Start a command under a name, in place of an earlier one."""
         known = self.commands.get(name)
         if known is not None:
             known.end()
-        self.commands[name] = Command(arguments, self.folder / f"{name}.log", environment or {}).start()
+        self.commands[name] = Command(arguments, self.folder / f"{name}.log", environment or {}, typed).start()
         return self.commands[name]
 
     def close(self) -> None:

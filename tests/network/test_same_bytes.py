@@ -37,7 +37,7 @@ def test_the_same_bytes_as_in_process(shared: Network, model: str, tmp_path: Pat
 
 
 def test_status_names_who_is_connected(shared: Network) -> None:
-    command = shared._started("status", ["status", str(shared.kits / "aggregator"), "--json"])
+    command = shared.run("status", ["status", str(shared.kits / "aggregator"), "--json"])
     assert command.wait() == 0, command.text
     document = json.loads(command.text.splitlines()[-1])
     assert [(entry["name"], entry["connected"]) for entry in document["parties"]] == [

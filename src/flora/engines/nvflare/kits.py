@@ -18,6 +18,11 @@ ENGINE = "flora.engines.nvflare"
 ALLOWED = {"submit_job": "any", "view": "any"} | dict.fromkeys(
     ("manage_job", "download_job", "app_command"), "n:submitter"
 )
+# Within a machine, between NVFlare's own processes, messages would go in the clear; nobody else may listen or speak.
+WITHIN = {
+    "allow_adhoc_conns": False,
+    "internal": {"scheme": "stcp", "resources": {"host": "localhost", "connection_security": "mtls", "secure": True}},
+}
 REFUSED = ("clone_job", "operate", "shell_commands", "byoc", "server-predeployed-flwr")
 
 
@@ -112,6 +117,7 @@ def _aggregator_kit(consortium: Consortium, made: Path, folder: Path) -> Kit:
         _write_json(folder / "local" / "resources.json", _aggregator_resources(folder))
         _take_over(made / USER, folder / SCIENTIST)
         _write_json(folder / "local" / "authorization.json", _authorization())
+        _write_json(folder / "local" / "comm_config.json", WITHIN)
         (folder / "README.md").write_text(AGGREGATOR_README.format(**_words(consortium, "")), "utf-8")
     _mark(folder / SCIENTIST, SCIENTIST, USER, consortium)  # a new party changes who is expected
     return _mark(folder, AGGREGATOR, consortium.aggregator, consortium)
@@ -123,6 +129,7 @@ def _party_kit(consortium: Consortium, made: Path, folder: Path, party: str) -> 
     _take_over(made, folder)
     _write_json(folder / "local" / "resources.json", _party_resources(folder))
     _write_json(folder / "local" / "authorization.json", _authorization())
+    _write_json(folder / "local" / "comm_config.json", WITHIN)
     (folder / "README.md").write_text(PARTY_README.format(**_words(consortium, party)), "utf-8")
     return _mark(folder, "party", party, consortium)
 

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any
 
 SILENCE = 8.0  # seconds after which a party counts as lost; it beats every second
-START = 60.0  # seconds that a party has for its first sign
+START = 120.0  # seconds that a party has for its first sign
 
 
 @dataclass

@@ -20,6 +20,7 @@ from flora.single_shot import Request
 from flora.trials import PartyTrials
 
 PAUSE = 1.0  # between two looks
+FORGOTTEN = 90.0  # a run that is neither under way nor ended for so long was lost with an aggregator's process
 STARTS = 3  # so many runs that cannot even begin are no accident
 
 
@@ -54,6 +55,7 @@ class Follower:
     _lost: set[str] = field(default_factory=set)  # must show a new sign of life before the next start
     _starts: int = 0
     _said: str = ""
+    _stopped: bool = False  # by us, to begin again with a party that is back
 
     def follow(self) -> Result:
         """Return the result; raise what ended the run for good."""
@@ -77,15 +79,20 @@ class Follower:
             job = line.submit(self.run)
         else:
             self._tell("the run is under way already; following it")
+        self._stopped = False
         try:
-            self._watch(line, job)
+            ended = self._watch(line, job)
         except KeyboardInterrupt:
             line.abort(job)
             raise
+        if not ended:
+            return None
         with line.result(job) as folder:
             outcome = None if folder is None else read_outcome(folder)
             if folder is not None and outcome is not None and outcome["state"] == "finished":
                 return Result.read(folder)
+        if self._stopped:
+            return None
         if outcome is None:
             self._could_not_start(line.ended(job))
         else:
@@ -109,23 +116,28 @@ class Follower:
             self._patience(what)
             time.sleep(PAUSE)
 
-    def _watch(self, line: Session, job: str) -> None:
-        """Show how far the run is until it has ended."""
+    def _watch(self, line: Session, job: str) -> bool:
+        """Show how far the run is until it has ended; False where the aggregator knows nothing of it any more."""
         silent: dict[str, float] = {}
+        last = time.monotonic()  # when it was last under way
         while line.ended(job) is None:
             status = line.status(job)
+            if status is not None or job in line.running():
+                last = time.monotonic()
+            elif time.monotonic() - last > FORGOTTEN:
+                return False
             if status is not None and status["step"]:
                 self._starts = 0
                 self._show(status)
                 away = [p for p, entry in status["parties"].items() if entry["state"] == "silent"]
                 silent = {p: silent.get(p, time.monotonic()) for p in away}
                 back = line.back(silent)
-                if back:
+                if back and not self._stopped:
                     self._tell(f"{', '.join(back)} is back; the run goes on with it")
+                    self._stopped = True
                     line.abort(job)
-                    self._lost -= set(back)
-                    silent = {}
             time.sleep(PAUSE)
+        return True
 
     def _show(self, status: dict[str, Any]) -> None:
         step, parties = status["step"], status["parties"]
@@ -151,7 +163,7 @@ class Follower:
                     self._lost.add(party)
             return
         if outcome["state"] == "stopped":
-            return
+            raise FloraError("the run was stopped by somebody else; the same command goes on from here")
         raise (InputError if outcome.get("input") else FloraError)(outcome["error"])
 
     def _leave_out(self, party: str, step: str) -> None:

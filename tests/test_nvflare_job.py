@@ -44,6 +44,8 @@ def test_who_is_lost_in_the_training_stays_in_the_rest() -> None:
     assert run.asked(training=True) == ["a", "c"]
     assert run.without("a", "search").asked(training=False) == ["b", "c"]
     assert run.without("a", "search").asked(training=True) == ["c"]
+    assert run.present == ["a", "c"]  # the answers of the lost one are there already
+    assert run.without("a", "search").present == ["c"]
 
 
 def test_what_is_submitted_holds_no_code(tmp_path: Path) -> None:

@@ -56,6 +56,11 @@ class Run:
         out = [p for p, extent in self.left_out.items() if training or extent == "run"]
         return sorted(set(self.parties) - set(out))
 
+    @property
+    def present(self) -> list[str]:
+        """Those who must be there: who was left out of the training alone has answered all else."""
+        return sorted(set(self.parties) - set(self.left_out))
+
     def without(self, party: str, step: str) -> "Run":
         """Return the run without a party that was lost in a step; what it sent before the training stays."""
         return replace(self, left_out={**self.left_out, party: "training" if step == "train" else "run"})
@@ -95,7 +100,7 @@ def write_job(folder: Path, run: Run, kind: str = "run") -> Path:
     controller_class, executor_class = CLASSES[kind]
     config = folder / NAME / APP / "config"
     config.mkdir(parents=True)
-    sites = ["server", *run.asked(training=False)]
+    sites = ["server", *run.present]
     meta = {"name": run.name, "resource_spec": {}, "min_clients": 1, "deploy_map": {APP: sites}}
     controller = {"id": "controller", "path": controller_class, "args": {"run": run.to_json()}}
     executor = {"tasks": [NAME], "executor": {"path": executor_class, "args": {}}}

@@ -104,11 +104,11 @@ class Follower:
         self._since = time.monotonic()
         while True:
             connected = line.connected(self._lost)
-            missing = [party for party in self.run.asked(training=False) if party not in connected]
+            missing = [party for party in self.run.present if party not in connected]
             if not missing and not line.running():
                 self._lost.clear()
                 return
-            left = len(self.run.asked(training=False)) - len(missing)
+            left = len(self.run.present) - len(missing)
             if missing and self.quorum is not None and left >= self.quorum and self._waited > self.wait:
                 for party in missing:
                     self._leave_out(party, "describe")

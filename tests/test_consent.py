@@ -31,7 +31,9 @@ CONFIG = {"C": 1.23456789, "gamma": 1 / 3, "tol": 1e-3}
 def asked(name: Any = "search", configs: int = 1, **plan: Any) -> Step:
     payload: dict[str, Any] = {"plan": {**PLAN.to_json(), **plan}, "schema": None}
     extra = {"confirm": {"configs": [CONFIG] * configs}, "certify": {"configs": [CONFIG] * configs}}
-    return Step(name, payload | extra.get(name, {"config": CONFIG} if name == "train" else {}))
+    return Step(
+        name, payload | extra.get(name, {"config": CONFIG, "held": 0.0, "choose": False} if name == "train" else {})
+    )
 
 
 def written(path: Path, **document: Any) -> Path:
@@ -267,8 +269,8 @@ def test_a_whole_run_goes_through_where_parties_round_and_cut() -> None:
         return [consents[reply.party].apply(step, reply) for reply in ask(step)]
 
     outcome = drive(single_shot(Request(family="svm", trials=4, folds=2)), allowed)
-    assert [len(party.trials) for party in outcome.trials] == [4, 2]
-    assert all(f"{trial.loss:.2g}" == f"{trial.loss:g}" for trial in outcome.trials[0].trials)
+    assert [len(party.trials) for party in outcome.found.trials] == [4, 2]
+    assert all(f"{trial.loss:.2g}" == f"{trial.loss:g}" for trial in outcome.found.trials[0].trials)
     assert outcome.notes == ("a: it rounds losses to 2 digits", "b: it lets only its best 2 pairs leave")
 
 

@@ -22,7 +22,9 @@ from tests.conftest import SVM_SPACE, two_moons
 PLAN = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", trials=7)
 DESCRIBE = Step("describe", {"schema": None, "task": None})
 SEARCH = Step("search", {"plan": PLAN.to_json(), "schema": None})
-TRAIN = Step("train", {"plan": PLAN.to_json(), "schema": None, "config": dict(SVM_SPACE.default)})
+TRAIN = Step(
+    "train", {"plan": PLAN.to_json(), "schema": None, "config": dict(SVM_SPACE.default), "held": 0.0, "choose": False}
+)
 IDENTITY = {"seed": 0, "parties": {"a": 60, "b": 50}}
 PARTIES = ("a", "b", "c")
 
@@ -187,8 +189,8 @@ def test_a_whole_run_begun_again_asks_nobody_and_is_the_same(tmp_path: Path) -> 
         remembered(lambda step, missing: pytest.fail(step.name), ("a", "b"), Journal(tmp_path, IDENTITY)),
     )
     assert again.model == first.model
-    assert again.trials == first.trials
-    assert again.recommendation == first.recommendation
+    assert again.found.trials == first.found.trials
+    assert again.found.recommendation == first.found.recommendation
 
 
 KILLS = """

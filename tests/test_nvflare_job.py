@@ -11,7 +11,23 @@ from flora.surface import SurfaceChoice
 
 SCHEMA = Schema("y", "classification", (Column("x", "numeric", low=0.0, high=1.0),), ("a", "b"))
 SPACE = {"C": {"type": "real", "range": [0, 1]}}
-FULL = Request("svm", SPACE, "classification", SCHEMA, "f1", 7, 3, "gp", 4, 5, SurfaceChoice("sgm+u", "gp", 2.0), True)
+FULL = Request(
+    "svm",
+    SPACE,
+    task="classification",
+    schema=SCHEMA,
+    scoring="f1",
+    trials=7,
+    folds=3,
+    sampler="gp",
+    send=4,
+    seed=5,
+    surface=SurfaceChoice("sgm+u", "gp", 2.0),
+    confirm=3,
+    objective="worst",
+    trainings=2,
+    certificate=True,
+)
 
 
 @pytest.mark.parametrize("request_", [Request(), FULL])

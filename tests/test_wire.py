@@ -64,7 +64,7 @@ REPLIES = [
     Reply(
         "a", 60, sketch=SKETCH, curves=(LearningCurve("a", CONFIG, (CurvePoint(9, 0.5, 0.1), CurvePoint(20, 0.4, 0))),)
     ),
-    Reply("a", 60, model=bytes(range(256))),
+    Reply("a", 60, model=bytes(range(256)), trained=CONFIG, held_loss=0.25),
 ]
 STEPS = [
     Step("describe", {"schema": None, "task": None}),
@@ -72,7 +72,10 @@ STEPS = [
     Step("search", {"plan": PLAN.to_json(), "schema": SCHEMA.to_json()}),
     Step("confirm", {"plan": PLAN.to_json(), "schema": SCHEMA.to_json(), "configs": [CONFIG, CONFIG]}),
     Step("certify", {"plan": PLAN.to_json(), "schema": SCHEMA.to_json(), "configs": [CONFIG]}),
-    Step("train", {"plan": PLAN.to_json(), "schema": SCHEMA.to_json(), "config": CONFIG}),
+    Step(
+        "train",
+        {"plan": PLAN.to_json(), "schema": SCHEMA.to_json(), "config": CONFIG, "held": 0.1, "choose": True},
+    ),
 ]
 
 
@@ -127,9 +130,10 @@ def test_a_whole_run_over_text_gives_the_same_bytes() -> None:
 
     one, other = drive(single_shot(request), direct), drive(single_shot(request), over_text(direct))
     assert one.model == other.model
-    assert one.trials == other.trials
-    assert one.recommendation == other.recommendation
-    assert one.measured == other.measured
+    assert one.found.trials == other.found.trials
+    assert one.found.recommendation == other.found.recommendation
+    assert one.found.confirmed == other.found.confirmed
+    assert one.trainings == other.trainings
     assert one.notes == other.notes
     assert one.certificate is not None
     assert other.certificate is not None
@@ -271,7 +275,7 @@ def test_what_cannot_be_read_is_not_sent() -> None:
             reply_to_json(reply)
     with pytest.raises(WireError, match="a step: has no form in JSON"):
         step_to_json(Step("train", {**STEPS[5].payload, "config": {"C": float("nan")}}))
-    with pytest.raises(WireError, match="payload lacks the field 'plan'"):
+    with pytest.raises(WireError, match="payload lacks the field 'choose'"):
         step_to_json(Step("train", {"config": CONFIG}))
 
 

@@ -112,7 +112,7 @@ def train(collective: Collective, rows: int) -> str:
     """Train 100 trees of 31 leaves on made-up rows, and return the model's text."""
     config = {**family_of("hgb").defaults(list(CONFIG), "classification"), **CONFIG}
     with one_thread():
-        model = family_of("hgb").train(config, made_up_rows(collective.rank, rows), collective, 0)
+        model = family_of("hgb").train(config, made_up_rows(collective.rank, rows), collective, 0).model
     (text,) = model.files().values()
     return text.decode()
 

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-browser check lint lock clean
+.PHONY: demo test test-browser test-network check lint lock clean
 
 demo: .venv/runtime          ## a whole single-shot run on a bundled dataset
 	$(BIN)/flora demo
@@ -13,6 +13,9 @@ test: .venv/dev              ## the whole test suite
 test-browser: .venv/dev      ## the report in a real browser: Debian's Chromium, installed if it is not there
 	test -x $${FLORA_BROWSER:-/usr/bin/chromium} || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium > /dev/null; }
 	FLORA_BROWSER=$${FLORA_BROWSER:-/usr/bin/chromium} $(BIN)/pytest -m browser tests/browser
+
+test-network: .venv/dev      ## aggregator and parties as processes on loopback, with TLS and faults: some minutes
+	$(BIN)/pytest -m network tests/network
 
 check: lint test             ## all that must pass before a commit
 

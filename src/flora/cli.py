@@ -4,12 +4,14 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
 from flora import __version__
 from flora.errors import FloraError, InputError
+from flora.network_options import NETWORK_COMMANDS, add_benchmark, add_network_commands, add_tune_options
 
 
 class Parser(argparse.ArgumentParser):
@@ -25,10 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     typed = sys.argv[1:] if arguments is None else list(arguments)
     options = make_parser().parse_args(typed)
     options.typed = shlex.join(["flora", *typed])
-    from flora import commands
 
     try:
-        document = getattr(commands, options.command)(options)
+        document = _function_of(options)(options)
     except InputError as error:
         print(f"flora: error: {error}", file=sys.stderr)
         return 2
@@ -46,6 +47,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _function_of(options: argparse.Namespace) -> Callable[[argparse.Namespace], Any]:
+    """Return the function behind the command: what goes across machines is in modules of its own."""
+    if options.command == "benchmark":
+        return getattr(import_module("flora.network_benchmark"), options.benchmark)  # type: ignore[no-any-return]
+    afar = (
+        options.command in NETWORK_COMMANDS or getattr(options, "project", None) or getattr(options, "network", False)
+    )
+    module = import_module("flora.network_commands" if afar else "flora.commands")
+    return getattr(module, options.command)  # type: ignore[no-any-return]
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = Parser(prog="flora", description="Single-shot hyper-parameter optimisation for federated learning.")
@@ -60,6 +72,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_schema(commands)
     _add_report(commands)
     _add_paper(commands)
+    add_network_commands(commands)
+    add_benchmark(commands)
     return parser
 
 
@@ -67,15 +81,16 @@ def _add_demo(commands: Any) -> None:
     demo = commands.add_parser("demo", help="a whole run on a bundled dataset, in under a minute")
     demo.add_argument("--out", type=Path, default=Path("demo-run"), help="the folder of the run (%(default)s)")
     demo.add_argument("--jobs", type=int, default=2, help="processes at work (%(default)s)")
+    demo.add_argument("--network", action="store_true", help="parties and aggregator as processes, over TLS (NVFlare)")
     demo.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
 
 def _add_tune(commands: Any) -> None:
     tune = commands.add_parser("tune", help="search at all parties, recommend one config, train one federated model")
-    tune.add_argument("data", nargs="+", metavar="DATA", help="a table per party (CSV, CSV.gz, Parquet; NAME=FILE)")
+    tune.add_argument("data", nargs="*", metavar="DATA", help="a table per party (CSV, CSV.gz, Parquet; NAME=FILE)")
     tune.add_argument("--parties", type=int, metavar="N", help="deal one table out to N parties (a simulation)")
     tune.add_argument("--split", default="iid", metavar="HOW", help="iid, dirichlet:ALPHA or column:NAME (%(default)s)")
-    _add_table_options(tune)
+    _add_table_options(tune, required=False)
     _add_search_options(tune)
     _add_surface_options(tune)
     tune.add_argument(
@@ -93,6 +108,7 @@ def _add_tune(commands: Any) -> None:
         action="store_true",
         help="bound what remains to be gained; sketches of the data leave",
     )
+    add_tune_options(tune)
     tune.add_argument("--out", type=Path, default=Path("flora-run"), help="the folder of the run (%(default)s)")
     tune.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
@@ -201,9 +217,9 @@ def _add_protocol(paper: Any) -> None:
     protocol.add_argument("--random", type=int, metavar="N", help="random trainings that a config is counted in (60)")
 
 
-def _add_table_options(parser: Any) -> None:
+def _add_table_options(parser: Any, *, required: bool = True) -> None:
     table = parser.add_argument_group("the table")
-    table.add_argument("--target", required=True, metavar="COL", help="the column to predict")
+    table.add_argument("--target", required=required, metavar="COL", help="the column to predict")
     table.add_argument("--task", choices=("classification", "regression"), help="(guessed from the target)")
     table.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column out; may be repeated")
     table.add_argument("--schema", type=Path, metavar="FILE", help="the consortium's columns, so that none need leave")

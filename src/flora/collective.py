@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,15 @@ class Collective(Protocol):
         ...
 
 
+@runtime_checkable
+class ReducesBlocks(Protocol):
+    """A collective that can hand out a part of a sum alone, so that only this part travels."""
+
+    def reduce_block(self, values: Floats, start: int, stop: int) -> Floats:
+        """Return the parties' elementwise sum from ``start`` to ``stop``; each party may name another part."""
+        ...
+
+
 @dataclass(frozen=True)
 class Alone:
     """The collective of a party that trains by itself, as in the local search."""
@@ -47,6 +56,13 @@ class Alone:
     def allgather(self, data: bytes) -> Sequence[bytes]:
         """Return the party's own bytes."""
         return [data]
+
+
+def reduce_block(collective: Collective, values: Floats, start: int, stop: int) -> Floats:
+    """Return a part of the parties' elementwise sum: (n,) -> (stop - start,)."""
+    if isinstance(collective, ReducesBlocks):
+        return collective.reduce_block(values, start, stop)
+    return collective.allreduce(values)[start:stop]
 
 
 def reduce_in_order(parts: Sequence[Floats], reduction: Reduction) -> Floats:

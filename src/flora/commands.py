@@ -36,7 +36,7 @@ messages = Console(stderr=True)
 
 def tune(options: Namespace) -> Document:
     """Run the whole algorithm on this machine."""
-    return run(_tables(options), options, _request(options))
+    return run(_tables(options), options, request_of(options))
 
 
 def demo(options: Namespace) -> Document:
@@ -63,20 +63,27 @@ def run(tables: Mapping[str, pd.DataFrame], options: Namespace, request: Request
         ask = _timed(in_process(parties, jobs=options.jobs), seconds, folder)
         outcome = drive(single_shot(request), ask)
     document = {**tune_document(outcome, request, seconds), "command": options.typed}
-    folder.finish(document, outcome.found.trials, outcome.model)
+    finish(folder, document, outcome.found.trials, outcome.model, options)
+    return document
+
+
+def finish(
+    folder: RunFolder, document: Document, trials: Sequence[PartyTrials], model: bytes, options: Namespace
+) -> None:
+    """Write what a run found out, and show it."""
+    folder.finish(document, trials, model)
     _write_report(options.out, options.out / "report.html")
     if not options.json:
         show_result(document, Console())
         print_line(f"{_trained(document)} {document['training']}")
         beside = f"result.json, {document['model']} and trials are beside it"
         print_line(f"Written: {options.out / 'report.html'} to look at; {beside}")
-    return document
 
 
 def search(options: Namespace) -> Document:
     """Run one party's search and write the file that may leave."""
     _check_jobs(options.jobs)
-    request = _request(options)
+    request = request_of(options)
     name = options.party if options.party is not None else _stem(options.data)
     check_party_name(name)
     storage = options.out.with_name(options.out.name + ".study.db")
@@ -242,7 +249,8 @@ def print_line(text: str) -> None:
     Console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _request(options: Namespace) -> Request:
+def request_of(options: Namespace) -> Request:
+    """Return what the options ask for."""
     surface = _surface(options) if hasattr(options, "surface") else SurfaceChoice()
     return Request(
         family=options.model,
@@ -271,6 +279,8 @@ def _surface(options: Namespace) -> SurfaceChoice:
 
 def _tables(options: Namespace) -> Mapping[str, pd.DataFrame]:
     """Return each party's table: a file each, or one file dealt out."""
+    if not options.data or options.target is None:
+        raise InputError("a run needs DATA and --target COL, or --project KIT for parties on other machines")
     dealt = options.parties is not None or options.split.startswith("column:")
     if dealt and len(options.data) > 1:
         raise InputError(f"--parties and --split deal out one table, got {len(options.data)} files")

@@ -4,7 +4,9 @@ FloraError                  anything FLoRA refuses or cannot do: exit code 1
 ├── InputError (ValueError) the user's input breaks a rule: exit code 2
 │   ├── SpaceError          a search space, or a config that does not fit one
 │   ├── DataError           a table, a column, a target or the parties' agreement on them
-│   └── TrialsError         a file of trials, or trials that do not belong together
+│   ├── TrialsError         a file of trials, or trials that do not belong together
+│   └── WireError           a message between aggregator and party
+├── ConsentError            a party does not allow what it is asked for; the aggregator may read the sentence
 └── CollectiveError         parties fell out of step in the one federated training
 """
 
@@ -27,6 +29,14 @@ class DataError(InputError):
 
 class TrialsError(InputError):
     """A file of trials that cannot be trusted, or trials that do not belong together."""
+
+
+class WireError(InputError):
+    """A message between aggregator and party that cannot be trusted; the text names the field."""
+
+
+class ConsentError(FloraError):
+    """A party does not allow what it is asked for. The text is one sentence that the aggregator may read."""
 
 
 class CollectiveError(FloraError):

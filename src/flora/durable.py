@@ -1,0 +1,47 @@
+"""Files that outlive a kill and a power cut: written whole, forced to the disk, one writer at a time."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Write a file so that it is on the disk as a whole or not at all, whatever happens meanwhile."""
+    draft = path.with_name(f".{path.name}.draft")
+    with draft.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    sync_folder(path.parent)
+
+
+def append_durably(path: Path, data: bytes) -> None:
+    """Append to a file in one write, and force it to the disk."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        written = os.write(file, data)
+        if written < len(data):
+            raise OSError(f"only {written} of {len(data)} bytes were written")
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def sync_folder(path: Path) -> None:
+    """Force a folder's list of files to the disk."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Wait for the others and keep them out: threads and processes. The lock goes with the process, even by a kill."""
+    with path.with_name(path.name + ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

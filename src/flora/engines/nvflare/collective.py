@@ -1,0 +1,150 @@
+"""A party's end of the collective, over NVFlare's core cell: one message out and one back for each call.
+
+The core cell is below NVFlare's documented interface: it carries raw bytes, holds no thread while the aggregator
+waits for others, and knows neither an abort nor a retry. So every call here has a time limit and may be repeated.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from flora.collective import Floats, Reduction
+from flora.engines.nvflare.hub import MOST_BYTES, Answer, Call, call_to_headers
+from flora.errors import CollectiveError
+
+CHANNEL, REDUCE, BEAT = "flora", "reduce", "beat"
+HEADER = "flora"  # one header with all of ours in it, as JSON
+CALL_SECONDS = 15.0  # for one message and its answer; the aggregator answers after 5 in any case
+TRIES = 3
+
+
+def message(document: dict[str, Any], payload: bytes = b"") -> Any:
+    """Return a cell message with our header and raw bytes."""
+    from nvflare.fuel.f3.cellnet.utils import new_cell_message
+
+    return new_cell_message({HEADER: json.dumps(document)}, payload)
+
+
+def header_of(received: Any) -> dict[str, Any]:
+    """Return our header of a cell message; raise ValueError where it is not one."""
+    text = received.get_header(HEADER)
+    if not isinstance(text, str) or len(text) > 10_000:
+        raise ValueError("not a message of flora")
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise ValueError("not a message of flora")
+    return document
+
+
+def answer_to_message(answer: Answer) -> Any:
+    """Return an answer of the hub as a cell message."""
+    from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey, ReturnCode
+
+    document = {
+        "state": answer.state,
+        "number": answer.number,
+        "lengths": list(answer.lengths),
+        "reason": answer.reason,
+    }
+    made = message(document, answer.data)
+    made.set_header(MessageHeaderKey.RETURN_CODE, ReturnCode.OK)
+    return made
+
+
+def answer_from_message(received: Any) -> Answer | None:
+    """Return the hub's answer, or None where NVFlare answers in its place: nobody is there, or not in time."""
+    try:
+        document = header_of(received)
+        lengths = tuple(int(n) for n in document["lengths"])
+        data = bytes(received.payload or b"")
+        return Answer(str(document["state"]), int(document["number"]), lengths, data, str(document["reason"])[:500])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+@dataclass
+class Cost:
+    """What a party's exchange cost so far."""
+
+    calls: int = 0
+    sent: int = 0
+    received: int = 0
+    waiting: float = 0.0  # seconds
+    digest: Any = field(default_factory=hashlib.sha256)  # over all that was sent, in order
+
+
+@dataclass
+class CellCollective:
+    """One party's end of the exchange of one step."""
+
+    rank: int
+    size: int
+    step: int
+    exchange: Callable[[Any, float], Any]  # sends a message to the hub and returns its answer
+    stopped: Callable[[], bool]
+    cost: Cost = field(default_factory=Cost)
+
+    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
+        """Return the parties' elementwise sum or maximum, made in the order of the ranks."""
+        own = np.ascontiguousarray(values, dtype=np.float64)
+        answer = self._call(reduction, np.shape(values), own.tobytes())
+        if len(answer.data) != own.nbytes:
+            raise CollectiveError(f"the aggregator answered {len(answer.data)} bytes to a sum of {own.nbytes}")
+        return np.frombuffer(answer.data, dtype=np.float64).reshape(np.shape(values)).copy()
+
+    def reduce_block(self, values: Floats, start: int, stop: int) -> Floats:
+        """Return a part of the parties' elementwise sum; only this part comes back."""
+        own = np.ascontiguousarray(values, dtype=np.float64)
+        answer = self._call("sum", np.shape(values), own.tobytes(), (start, stop))
+        if len(answer.data) != 8 * (stop - start):
+            raise CollectiveError(
+                f"the aggregator answered {len(answer.data)} bytes to a part of {stop - start} numbers"
+            )
+        return np.frombuffer(answer.data, dtype=np.float64).copy()
+
+    def allgather(self, data: bytes) -> Sequence[bytes]:
+        """Return every party's bytes, in the order of the ranks."""
+        answer = self._call("gather", (), bytes(data))
+        if len(answer.lengths) != self.size or sum(answer.lengths) != len(answer.data):
+            raise CollectiveError(f"the aggregator gathered {len(answer.lengths)} parts, not {self.size}")
+        ends = np.cumsum((0, *answer.lengths)).tolist()
+        return [answer.data[a:b] for a, b in pairwise(ends)]
+
+    def _call(self, kind: str, shape: tuple[int, ...], data: bytes, block: tuple[int, int] | None = None) -> Answer:
+        if len(data) > MOST_BYTES:
+            raise CollectiveError(f"a message may have {MOST_BYTES} bytes, got {len(data)}")
+        began = perf_counter()
+        call = Call(self.step, self.cost.calls, kind, shape, block)
+        answer = self._answered(call, data)
+        cost = self.cost
+        cost.calls, cost.sent, cost.received = cost.calls + 1, cost.sent + len(data), cost.received + len(answer.data)
+        cost.waiting += perf_counter() - began
+        cost.digest.update(data)
+        return answer
+
+    def _answered(self, call: Call, data: bytes) -> Answer:
+        """Return the hub's answer: ask again while it says to wait, repeat what may be lost, give up after a few."""
+        document, silent = call_to_headers(call), 0
+        while True:
+            if self.stopped():
+                raise CollectiveError("the run was stopped")
+            answer = answer_from_message(self.exchange(message(document, data), CALL_SECONDS))
+            if answer is None:
+                silent += 1
+                if silent == TRIES:
+                    raise CollectiveError(f"the aggregator did not answer {TRIES} times in a row")
+            elif answer.state == "over":
+                raise CollectiveError(answer.reason)
+            elif answer.state == "wait":
+                silent = 0
+                document, data = call_to_headers(Call(call.step, call.number, "again")), b""
+            elif answer.number == call.number:
+                return answer
+            else:
+                raise CollectiveError(f"the aggregator answered call {answer.number}, not {call.number}")

@@ -1,0 +1,121 @@
+"""Who takes part, and the folder that each one was handed."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+
+from flora.errors import InputError
+
+AGGREGATOR, SCIENTIST, AUTHORITY = "aggregator", "scientist", "authority"
+PARTY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
+RESERVED = {AGGREGATOR, SCIENTIST, AUTHORITY, "server", "admin"}
+SCHEMES = ("grpc", "tcp")
+MARK = "flora-kit.json"
+
+
+@dataclass(frozen=True)
+class Consortium:
+    """Who takes part: what ``consortium.yml`` says."""
+
+    name: str
+    aggregator: str  # the host name that the parties dial
+    parties: tuple[str, ...]
+    port: int = 8002
+    scheme: str = "grpc"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not PARTY_NAME.fullmatch(self.name):
+            raise InputError(f"name: letters, digits, - and _, at most 63, got {self.name!r:.80}")
+        if not isinstance(self.aggregator, str) or not HOST_NAME.fullmatch(self.aggregator):
+            raise InputError(f"aggregator: the host name that the parties dial, got {self.aggregator!r:.80}")
+        if not isinstance(self.port, int) or isinstance(self.port, bool) or not 0 < self.port < 65536:
+            raise InputError(f"port: a whole number from 1 to 65535, got {self.port!r:.80}")
+        if self.scheme not in SCHEMES:
+            raise InputError(f"scheme: must be one of {list(SCHEMES)}, got {self.scheme!r:.80}")
+        self._check_parties()
+
+    def _check_parties(self) -> None:
+        if not self.parties:
+            raise InputError("parties: a consortium needs at least one party")
+        for name in self.parties:
+            if not isinstance(name, str) or not PARTY_NAME.fullmatch(name):
+                raise InputError(f"parties: a name is of letters, digits, - and _, at most 63, got {name!r:.80}")
+            if name.lower() in RESERVED:
+                raise InputError(f"parties: the name {name!r} is reserved")
+        lower = [name.lower() for name in self.parties]
+        for name in self.parties:
+            if lower.count(name.lower()) > 1:
+                raise InputError(f"parties: names must differ, {name!r} comes twice")
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read ``consortium.yml``."""
+        import yaml
+
+        if not path.is_file():
+            raise InputError(f"{path}: no such file")
+        try:
+            document = yaml.safe_load(path.read_text("utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: not a YAML file ({str(error).splitlines()[0]})") from error
+        try:
+            return cls.from_document(document)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+
+    @classmethod
+    def from_document(cls, document: Any) -> Self:
+        """Check and take over what was read."""
+        known = [field.name for field in fields(cls)]
+        if not isinstance(document, Mapping):
+            raise InputError(f"a consortium is a mapping with {', '.join(known)}, got {document!r:.80}")
+        for key in document:
+            if key not in known:
+                raise InputError(f"{key!r:.80} is not a field of a consortium, which has {', '.join(known)}")
+        for key in ("name", "aggregator", "parties"):
+            if key not in document:
+                raise InputError(f"{key} is missing")
+        if not isinstance(document["parties"], Sequence) or isinstance(document["parties"], str):
+            raise InputError(f"parties: a list of names, got {document['parties']!r:.80}")
+        return cls(**{**document, "parties": tuple(document["parties"])})
+
+
+@dataclass(frozen=True)
+class Kit:
+    """A folder that was handed over: whose it is, and how to reach the aggregator."""
+
+    path: Path
+    role: str  # "party", "aggregator" or "scientist"
+    name: str
+    consortium: Consortium
+
+    @classmethod
+    def open(cls, path: Path, *roles: str) -> Self:
+        """Return the kit in a folder, which must be of one of the roles."""
+        try:
+            mark = json.loads((path / MARK).read_bytes())
+            kit = cls(path.resolve(), mark["role"], mark["name"], Consortium.from_document(mark["consortium"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}: is not a kit of flora project (no good {MARK})") from error
+        if kit.role not in roles:
+            raise InputError(f"{path}: is the kit of {kit.whose}, need one of {' or '.join(roles)}")
+        return kit
+
+    @property
+    def whose(self) -> str:
+        """Whose kit it is, in words."""
+        return f"party {self.name!r}" if self.role == "party" else f"the {self.role}"
+
+    @property
+    def state(self) -> Path:
+        """The folder of all that is written while running."""
+        return self.path / "state"
+
+    @property
+    def scientist(self) -> "Kit":
+        """The kit that may submit runs: this one, or the one inside the aggregator's."""
+        return self if self.role == SCIENTIST else Kit.open(self.path / SCIENTIST, SCIENTIST)

@@ -1,0 +1,286 @@
+"""The aggregator's side of a run: it drives the program, keeps the answers and adds up. It sees no rows."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from nvflare.apis.controller_spec import Task
+from nvflare.apis.impl.controller import Controller
+from nvflare.apis.shareable import Shareable
+from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey
+
+from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, answer_to_message, header_of
+from flora.engines.nvflare.desk import Desk
+from flora.engines.nvflare.executor import COLLECTIVE_STEPS, FIELD
+from flora.engines.nvflare.hub import Answer, Hub, call_from_headers
+from flora.engines.nvflare.job import NAME, Run
+from flora.engines.nvflare.presence import Presence
+from flora.engines.nvflare.service import watch_parent
+from flora.errors import FloraError, InputError
+from flora.federation import Reply, Step, drive
+from flora.journal import Journal
+from flora.result import MODEL, safe_name, tune_document, write_whole
+from flora.single_shot import single_shot
+from flora.wire import MOST_REPLY, reply_from_json, step_to_json
+
+STATUS = "flora-status"  # what the scientist may ask a run for
+RESULT = "flora-run"  # the folder of a run's outcome, within NVFlare's
+
+
+class PartyLostError(FloraError):
+    """Parties that gave no sign of life."""
+
+    def __init__(self, parties: Sequence[str], step: str) -> None:
+        self.parties, self.step = list(parties), step
+        named = " and ".join(repr(party) for party in parties)
+        super().__init__(f"party {named} was lost in the step {step!r}: no sign of life")
+
+
+class StoppedError(FloraError):
+    """The run was aborted from outside."""
+
+
+@dataclass
+class Asked:
+    """One step under way."""
+
+    step: Step
+    number: int
+    parties: list[str]  # all who take part
+    targets: list[str]  # those whose answer is not known yet
+    replies: dict[str, Reply] = field(default_factory=dict)
+    fault: FloraError | None = None  # the first that came; being left in a training is never the cause
+    left: str = ""
+
+    @property
+    def missing(self) -> list[str]:
+        """Those whose answer has not come."""
+        return [party for party in self.targets if party not in self.replies]
+
+
+class FloraController(Controller):  # type: ignore[misc]
+    """Runs in the aggregator's process of one run."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__()
+        self.run = run  # NVFlare wants to find its arguments again
+        self._presence, self._over = Presence(), Event()
+        self._asked: Asked | None = None
+        self._hub: Hub | None = None
+        self._number, self._seconds, self._traffic = 0, {}, {}  # type: ignore[var-annotated]
+
+    def start_controller(self, fl_ctx: Any) -> None:
+        """Listen to the parties."""
+        engine = fl_ctx.get_engine()
+        self._cell = engine.get_cell().core_cell
+        self._name = engine.get_cell().get_fqcn()
+        self._plan = Run.from_json(self.run)
+        root = Path(fl_ctx.get_workspace().get_root_dir())
+        self._desk = Desk(root / "state" / "desk")
+        self._journal = Journal(root / "state" / "runs" / self._plan.folder, self._plan.identity)
+        self._result = Path(fl_ctx.get_workspace().get_run_dir(fl_ctx.get_job_id())) / RESULT
+        self._cell.register_request_cb(CHANNEL, REDUCE, self._on_reduce)
+        self._cell.register_request_cb(CHANNEL, BEAT, self._on_beat)
+        engine.register_app_command(STATUS, self._on_status)
+        Thread(target=self._tick, name="flora-tick", daemon=True).start()
+        watch_parent()
+
+    def stop_controller(self, fl_ctx: Any) -> None:  # noqa: ARG002
+        """Let nobody wait any longer."""
+        self._over.set()
+        if self._hub is not None:
+            self._hub.close("the run is over")
+
+    def process_result_of_unknown_task(self, *_: Any, **__: Any) -> None:
+        """Ignore an answer that came too late."""
+
+    def control_flow(self, abort_signal: Any, fl_ctx: Any) -> None:
+        """Drive the program to its end and write down what came of it."""
+        self._abort, self._context = abort_signal, fl_ctx
+        try:
+            outcome = drive(single_shot(self._plan.request), self._ask)
+            document = tune_document(outcome, self._plan.request, self._seconds)
+            document["notes"] = [*document["notes"], *self._notes()]
+            self._write(document, {t.party: t.to_json() for t in outcome.found.trials}, outcome.model)
+            self._end({"state": "finished"})
+        except PartyLostError as error:
+            self._end({"state": "lost", "error": str(error), "parties": error.parties, "step": error.step})
+        except StoppedError:
+            self._end({"state": "stopped"})
+        except FloraError as error:
+            self._end({"state": "failed", "error": str(error), "input": isinstance(error, InputError)})
+        except Exception as error:
+            self.logger.exception("flora")
+            self._end({"state": "failed", "error": f"{type(error).__name__}: {error}", "input": False})
+
+    def _notes(self) -> list[str]:
+        words = {"run": "it was lost, and the run went on without it", "training": "it was lost in the training"}
+        return [f"{party}: {words[extent]}" for party, extent in sorted(self._plan.left_out.items())]
+
+    def _write(self, document: Any, trials: dict[str, str], model: bytes) -> None:
+        (self._result / "trials").mkdir(parents=True, exist_ok=True)
+        for party, text in trials.items():
+            write_whole(self._result / "trials" / f"{safe_name(party)}.json", text.encode())
+        write_whole(self._result / MODEL, model)
+        write_whole(self._result / "result.json", json.dumps(document, allow_nan=False).encode())
+
+    def _end(self, outcome: dict[str, Any]) -> None:
+        self._desk.say(f"run: {outcome['state']}{': ' + outcome['error'] if 'error' in outcome else ''}")
+        self._result.mkdir(parents=True, exist_ok=True)
+        write_whole(self._result / "outcome.json", json.dumps({**outcome, "traffic": self._traffic}).encode())
+
+    # -- one step
+
+    def _ask(self, step: Step) -> list[Reply]:
+        """Ask those whose answer the journal does not have; in a training, all or nobody."""
+        parties = self._plan.asked(training=step.name == "train")
+        known = {party: reply for party, reply in self._journal.have(step).items() if party in parties}
+        missing = [party for party in parties if party not in known]
+        if not missing:
+            self._desk.say(f"{step.name}: the answers are there already")
+            return list(known.values())
+        together = step.name in COLLECTIVE_STEPS
+        self._number += 1
+        asked = self._asked = Asked(step, self._number, parties, parties if together else missing)
+        self._hub = Hub(self._number, parties, self._send) if together else None
+        began = time.perf_counter()
+        self._desk.say(f"{step.name}: asking {', '.join(asked.targets)}")
+        self._collect(asked)
+        self._seconds[step.name] = time.perf_counter() - began
+        if self._hub is not None:
+            self._traffic[step.name] = asdict(self._hub.traffic)
+        self._desk.say(f"{step.name}: done in {self._seconds[step.name]:.1f} s")
+        return list({**known, **asked.replies}.values())
+
+    def _collect(self, asked: Asked) -> None:
+        """Send the step and wait for all answers, or for the first reason not to."""
+        task = Task(NAME, data=self._order(asked), result_received_cb=self._on_result)
+        self.broadcast(task, self._context, targets=asked.targets, min_responses=len(asked.targets))
+        try:
+            while asked.missing:
+                self._check(asked)
+                time.sleep(0.1)
+            self._check(asked)
+        except FloraError as error:
+            if self._hub is not None:
+                self._hub.close(str(error))
+            raise
+        finally:
+            self.cancel_task(task, fl_ctx=self._context)
+
+    def _check(self, asked: Asked) -> None:
+        if self._abort.triggered:
+            raise StoppedError("the run was stopped")
+        if asked.fault is not None:
+            raise asked.fault
+        lost = self._presence.lost(asked.missing)
+        if lost and (self._hub is not None or lost == asked.missing):
+            raise PartyLostError(lost, asked.step.name)
+        if self._hub is not None and self._hub.over:
+            raise FloraError(f"the training ended: {self._hub.over}")
+        if asked.left:
+            raise FloraError(f"the training ended: {asked.left}")
+
+    def _order(self, asked: Asked) -> Any:
+        order = {
+            "number": asked.number,
+            "hub": self._name,
+            "parties": asked.parties,
+            "step": step_to_json(asked.step),
+            "version": version("flora-hpo"),
+        }
+        data = Shareable()
+        data[FIELD] = json.dumps(order)
+        return data
+
+    def _on_result(self, client_task: Any, fl_ctx: Any) -> None:  # noqa: ARG002
+        """Take one party's answer. NVFlare vouches for whose it is."""
+        asked, party = self._asked, client_task.client.name
+        if asked is None or party not in asked.targets:
+            return
+        self._presence.heard(party)
+        try:
+            self._take(asked, party, client_task.result)
+        except FloraError as error:
+            asked.fault = asked.fault or error
+        client_task.result = None
+
+    def _take(self, asked: Asked, party: str, result: Any) -> None:
+        text = result.get(FIELD) if isinstance(result, Shareable) else None
+        if not isinstance(text, str) or len(text) > MOST_REPLY + 1000:
+            raise FloraError(f"party {party!r} sent no answer of ours to {asked.step.name!r}")
+        answer = json.loads(text)
+        if "refused" in answer:
+            raise FloraError(f"party {party!r} refused {asked.step.name!r}: {answer['refused']!s:.500}")
+        if "failed" in answer:
+            kind = f"{answer['failed']!s:.60}"
+            raise FloraError(f"party {party!r} could not answer {asked.step.name!r} ({kind}); its own screen says why")
+        if "left" in answer:
+            asked.left = f"{answer['left']!s:.500}"
+            return
+        reply = reply_from_json(answer["reply"])
+        if reply.party != party:
+            raise FloraError(f"party {party!r} sent a reply in the name of {reply.party!r}")
+        self._journal.keep(asked.step, reply)
+        asked.replies[party] = reply
+        self._desk.say(f"{asked.step.name}: {party} has answered")
+
+    # -- messages beside the steps
+
+    def _on_reduce(self, request: Any) -> Any:
+        party, origin = _party_of(request)
+        try:
+            call = call_from_headers(header_of(request))
+        except ValueError as error:
+            return answer_to_message(Answer("over", 0, reason=str(error)))
+        hub = self._hub
+        if hub is None:
+            return answer_to_message(Answer("over", call.number, reason="no training is under way"))
+        self._presence.heard(party)
+        address = (origin, request.get_header(MessageHeaderKey.REQ_ID))
+        answer = hub.receive(party, address, call, bytes(request.payload or b""))
+        return None if answer is None else answer_to_message(answer)
+
+    def _send(self, address: Any, answer: Answer) -> None:
+        origin, request = address
+        self._cell.send_reply(answer_to_message(answer), origin, [request], optional=True)
+
+    def _on_beat(self, request: Any) -> None:
+        party, _ = _party_of(request)
+        try:
+            document = header_of(request)
+            if party in self._plan.parties:
+                self._presence.heard(party, (int(document["done"]), int(document["total"])))
+        except (ValueError, KeyError, TypeError):
+            return
+
+    def _tick(self) -> None:
+        while not self._over.wait(1.0):
+            if self._hub is not None:
+                self._hub.tick()
+
+    def _on_status(self, topic: str, data: Any, fl_ctx: Any) -> dict[str, Any]:  # noqa: ARG002
+        """Return how far the run is: names, counts and seconds."""
+        asked = self._asked
+        if asked is None:
+            return {"step": "", "parties": {}}
+        missing = asked.missing
+        lost = self._presence.lost(missing)
+        parties = {}
+        for party in asked.parties:
+            done, total = self._presence.counts(party)
+            state = "silent" if party in lost else "works" if party in missing else "has answered"
+            parties[party] = {"state": state, "done": done, "total": total}
+            parties[party]["silence"] = round(self._presence.silence(party), 1)
+        return {"step": asked.step.name, "number": asked.number, "parties": parties}
+
+
+def _party_of(request: Any) -> tuple[str, str]:
+    """Return who sent a message; NVFlare's server has checked it against the certificate."""
+    origin = str(request.get_header(MessageHeaderKey.ORIGIN))
+    return origin.split(".", maxsplit=1)[0], origin

@@ -1,0 +1,202 @@
+"""The aggregator's end of the collective: it adds up in party order and answers when the last party has come.
+
+It holds no thread while it waits. A call may be repeated, as a party does when no answer came in time: what was given
+is kept, and the last sum is handed out again.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from flora.collective import reduce_in_order
+
+MOST_BYTES = 256 * 2**20  # of one contribution
+PATIENCE = 5.0  # seconds after which a waiting party is told to ask again, so that both sides know of each other
+KINDS = ("sum", "max", "gather")
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a party's message says about itself. ``kind`` "again" repeats a call of which no answer came."""
+
+    step: int
+    number: int
+    kind: str
+    shape: tuple[int, ...] = ()
+    block: tuple[int, int] | None = None  # the part of the sum that this party wants, in numbers
+
+    @property
+    def words(self) -> str:
+        """The call in words, to be compared between parties."""
+        return "gathering" if self.kind == "gather" else f"{self.kind} of shape {self.shape}"
+
+    def fault(self, size: int) -> str | None:
+        """Return what is wrong with a contribution of ``size`` bytes, or None."""
+        if self.kind not in KINDS:
+            return f"a call of the kind {self.kind!r:.20}"
+        if size > MOST_BYTES:
+            return f"a message of {size} bytes, where {MOST_BYTES} are allowed"
+        if self.kind != "gather" and size != 8 * int(np.prod(self.shape, dtype=np.int64)):
+            return f"{size} bytes for a {self.words}"
+        if self.block is not None and not (self.kind == "sum" and 0 <= self.block[0] <= self.block[1] <= size // 8):
+            return f"a wish for the part {self.block} of a {self.words}"
+        return None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What goes back: "ok" with a sum or all parts, "wait", or "over" with a reason."""
+
+    state: str
+    number: int
+    lengths: tuple[int, ...] = ()
+    data: bytes = b""
+    reason: str = ""
+
+
+Address = Any  # where an answer goes; only the carrier knows what it is
+Send = Callable[[Address, Answer], None]
+
+
+@dataclass
+class Traffic:
+    """What one step's exchange cost: counts only."""
+
+    calls: int = 0
+    received: dict[str, int] = field(default_factory=dict)
+    sent: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Hub:
+    """The exchange of one step. ``parties`` are in the order of their ranks."""
+
+    step: int
+    parties: Sequence[str]
+    send: Send
+    traffic: Traffic = field(default_factory=Traffic)
+    over: str = ""  # why nothing more is exchanged
+    _number: int = 0
+    _calls: dict[str, Call] = field(default_factory=dict)
+    _parts: dict[str, bytes] = field(default_factory=dict)
+    _waiting: dict[str, tuple[Address, float]] = field(default_factory=dict)
+    _last: Answer | None = None
+    _blocks: dict[str, tuple[int, int]] = field(default_factory=dict)  # which part of the last sum each one wants
+    _lock: Any = field(default_factory=Lock)
+
+    def receive(self, party: str, address: Address, call: Call, data: bytes) -> Answer | None:
+        """Take a party's call. Return the answer if there is one already; else it is sent later."""
+        with self._lock:
+            answer = self._taken(party, address, call, data)
+            full = len(self._parts) == len(self.parties) and not self.over
+            ready = self._complete() if full else []
+            if self.over:
+                ready = self._everyone_waiting(Answer("over", call.number, reason=self.over))
+        for where, sent in ready:
+            self.send(where, sent)
+        return answer
+
+    def tick(self) -> None:
+        """Tell who has waited for long to ask again. To be called every second or so."""
+        with self._lock:
+            late = {p: a for p, (a, since) in self._waiting.items() if monotonic() - since > PATIENCE}
+            for party in late:
+                del self._waiting[party]
+            number = self._number
+        for address in late.values():
+            self.send(address, Answer("wait", number))
+
+    def close(self, reason: str) -> None:
+        """Exchange nothing more: who waits, or comes later, is told why."""
+        with self._lock:
+            self.over = self.over or reason
+            ready = self._everyone_waiting(Answer("over", self._number, reason=self.over))
+        for where, sent in ready:
+            self.send(where, sent)
+
+    def _taken(self, party: str, address: Address, call: Call, data: bytes) -> Answer | None:
+        if self.over:
+            return Answer("over", call.number, reason=self.over)
+        fault = self._fault(party, call, len(data))
+        if fault:
+            self.over = fault
+            return Answer("over", call.number, reason=fault)
+        if self._last is not None and call.number == self._last.number:
+            return self._cut(self._last, party)
+        if call.kind != "again":
+            self._calls[party], self._parts[party] = call, data
+            self.traffic.received[party] = self.traffic.received.get(party, 0) + len(data)
+        self._waiting[party] = (address, monotonic())
+        return None
+
+    def _fault(self, party: str, call: Call, size: int) -> str | None:
+        """Return why a call cannot be taken, naming the party, or None."""
+        if party not in self.parties:
+            return f"party {party!r} is not in this training"
+        if call.step != self.step:
+            return f"party {party!r} sent a message of step {call.step}, this is step {self.step}"
+        if call.number not in (self._number, self._number - 1):
+            return f"party {party!r} is out of step: it makes call {call.number}, the others call {self._number}"
+        if call.kind == "again":
+            return None
+        fault = call.fault(size)
+        return f"party {party!r} sent {fault}" if fault else None
+
+    def _complete(self) -> list[tuple[Address, Answer]]:
+        """Make the answer of this round and begin the next one."""
+        words = [self._calls[party].words for party in self.parties]
+        if len(set(words)) > 1:
+            self.over = f"parties are out of step: {', '.join(words)}"
+            return []
+        parts = [self._parts[party] for party in self.parties]
+        kind = self._calls[self.parties[0]].kind
+        if kind == "gather":
+            self._last = Answer("ok", self._number, tuple(map(len, parts)), b"".join(parts))
+        else:
+            numbers = [np.frombuffer(part, dtype=np.float64) for part in parts]
+            total = reduce_in_order(numbers, "sum" if kind == "sum" else "max")
+            self._last = Answer("ok", self._number, data=total.tobytes())
+        self._number += 1
+        self._blocks = {party: call.block for party, call in self._calls.items() if call.block is not None}
+        self._calls, self._parts = {}, {}
+        self.traffic.calls += 1
+        for party in self.parties:
+            sent = len(self._cut(self._last, party).data)
+            self.traffic.sent[party] = self.traffic.sent.get(party, 0) + sent
+        return self._everyone_waiting(self._last)
+
+    def _cut(self, answer: Answer, party: str) -> Answer:
+        """Return the part of an answer that a party wants."""
+        if party not in self._blocks or answer.state != "ok":
+            return answer
+        start, stop = self._blocks[party]
+        return replace(answer, data=answer.data[8 * start : 8 * stop])
+
+    def _everyone_waiting(self, answer: Answer) -> list[tuple[Address, Answer]]:
+        waiting, self._waiting = self._waiting, {}
+        return [(address, self._cut(answer, party)) for party, (address, _) in waiting.items()]
+
+
+def call_to_headers(call: Call) -> dict[str, Any]:
+    """Return a call as plain values."""
+    document = {"step": call.step, "number": call.number, "kind": call.kind, "shape": list(call.shape)}
+    return document if call.block is None else {**document, "block": list(call.block)}
+
+
+def call_from_headers(headers: Mapping[str, Any]) -> Call:
+    """Read what :func:`call_to_headers` made; raise ValueError where it is anything else."""
+    step, number, kind, shape = (headers.get(name) for name in ("step", "number", "kind", "shape"))
+    whole = [step, number, *(shape if isinstance(shape, list) else [None])]
+    if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**53 for n in whole):
+        raise ValueError("a call has a step, a number and a shape of whole numbers")
+    if not isinstance(kind, str) or len(whole) > 10:
+        raise ValueError("a call has a kind, and a shape of few axes")
+    block = headers.get("block")
+    if block is not None and not (isinstance(block, list) and len(block) == 2 and all(type(n) is int for n in block)):
+        raise ValueError("a call has a block of two whole numbers, or none")
+    wanted = None if block is None else (block[0], block[1])
+    return Call(step, number, kind, tuple(shape), wanted)  # type: ignore[arg-type]  # checked above

@@ -1,0 +1,117 @@
+"""What is submitted: settings alone, never code. What a job may name is fixed in the parties' kits."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from flora.engines.nvflare.kits import ENGINE
+from flora.errors import InputError
+from flora.schema import Schema
+from flora.single_shot import Request
+from flora.surface import SurfaceChoice
+
+APP, NAME = "app", "flora"
+CLASSES = {
+    "run": (f"{ENGINE}.controller.FloraController", f"{ENGINE}.executor.FloraExecutor"),
+    "benchmark": (f"{ENGINE}.benchmark.BenchmarkController", f"{ENGINE}.benchmark.BenchmarkExecutor"),
+}
+MOST_REQUEST = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Run:
+    """A request to a consortium: which parties, and which were left out after they were lost."""
+
+    consortium: str
+    parties: tuple[str, ...]
+    request: Request
+    left_out: Mapping[str, str] = field(default_factory=dict)  # party -> "run", or "training" only
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What makes a run the same run, so that it can go on from the answers that are there already."""
+        return {"consortium": self.consortium, "request": request_to_json(self.request)}
+
+    @property
+    def digest(self) -> str:
+        """A name for the run."""
+        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()[:20]
+
+    @property
+    def folder(self) -> str:
+        """A name for the folder of its answers: without a party, the steps may be others."""
+        out = sorted(party for party, extent in self.left_out.items() if extent == "run")
+        return "-without-".join([self.digest, *out])
+
+    @property
+    def name(self) -> str:
+        """The name that it is submitted under."""
+        return f"{NAME}-{self.digest}"
+
+    def asked(self, *, training: bool) -> list[str]:
+        """Return who is asked in a step, in the order of their ranks."""
+        out = [p for p, extent in self.left_out.items() if training or extent == "run"]
+        return sorted(set(self.parties) - set(out))
+
+    @property
+    def present(self) -> list[str]:
+        """Those who must be there: who was left out of the training alone has answered all else."""
+        return sorted(set(self.parties) - set(self.left_out))
+
+    def without(self, party: str, step: str) -> "Run":
+        """Return the run without a party that was lost in a step; what it sent before the training stays."""
+        return replace(self, left_out={**self.left_out, party: "training" if step == "train" else "run"})
+
+    def to_json(self) -> str:
+        """Return the run as JSON."""
+        document = {"parties": list(self.parties), "left_out": dict(self.left_out), **self.identity}
+        return json.dumps(document, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Run":
+        """Read what :meth:`to_json` wrote."""
+        if len(text) > MOST_REQUEST:
+            raise InputError(f"a run has at most {MOST_REQUEST} characters, got {len(text)}")
+        document = json.loads(text)
+        request = request_from_json(document["request"])
+        return cls(document["consortium"], tuple(document["parties"]), request, document["left_out"])
+
+
+def request_to_json(request: Request) -> dict[str, Any]:
+    """Return a request as JSON's types."""
+    document = {f.name: getattr(request, f.name) for f in fields(request)}
+    schema = None if request.schema is None else request.schema.to_json()
+    return {**document, "schema": schema, "surface": asdict(request.surface)}
+
+
+def request_from_json(document: Mapping[str, Any]) -> Request:
+    """Read what :func:`request_to_json` wrote."""
+    if set(document) != (names := {f.name for f in fields(Request)}):
+        raise InputError(f"a request has the fields {sorted(names)}, got {sorted(map(str, document))}")
+    schema = None if document["schema"] is None else Schema.from_json(document["schema"])
+    return Request(**{**document, "schema": schema, "surface": SurfaceChoice(**document["surface"])})
+
+
+def write_job(folder: Path, run: Run, kind: str = "run") -> Path:
+    """Write the folder that is submitted: a run, or the benchmark where the kits allow it."""
+    controller_class, executor_class = CLASSES[kind]
+    config = folder / NAME / APP / "config"
+    config.mkdir(parents=True)
+    sites = ["server", *run.present]
+    meta = {"name": run.name, "resource_spec": {}, "min_clients": 1, "deploy_map": {APP: sites}}
+    controller = {"id": "controller", "path": controller_class, "args": {"run": run.to_json()}}
+    executor = {"tasks": [NAME], "executor": {"path": executor_class, "args": {}}}
+    documents: Sequence[tuple[Path, Any]] = (
+        (folder / NAME / "meta.json", meta),
+        (
+            config / "config_fed_server.json",
+            {"format_version": 2, "server": {"task_request_interval": 0.5}, "workflows": [controller]},
+        ),
+        (config / "config_fed_client.json", {"format_version": 2, "executors": [executor]}),
+    )
+    for path, document in documents:
+        path.write_text(json.dumps(document), "utf-8")
+    return folder / NAME

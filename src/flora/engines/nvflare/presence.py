@@ -1,0 +1,43 @@
+"""Who is there: when each party was last heard of, and how far its search is."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+SILENCE = 8.0  # seconds after which a party counts as lost; it beats every second
+START = 120.0  # seconds that a party has for its first sign
+
+
+@dataclass
+class Presence:
+    """The parties' signs of life."""
+
+    began: float = field(default_factory=monotonic)
+    _seen: dict[str, float] = field(default_factory=dict)
+    _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _lock: Any = field(default_factory=Lock)
+
+    def heard(self, party: str, counts: tuple[int, int] | None = None) -> None:
+        """Note a sign of life, and the counts that it may bring."""
+        with self._lock:
+            self._seen[party] = monotonic()
+            if counts is not None:
+                self._counts[party] = counts
+
+    def counts(self, party: str) -> tuple[int, int]:
+        """Return the trials done and asked for, as the party last said."""
+        with self._lock:
+            return self._counts.get(party, (0, 0))
+
+    def silence(self, party: str) -> float:
+        """Return the seconds since a party was last heard of."""
+        with self._lock:
+            return monotonic() - self._seen.get(party, self.began)
+
+    def lost(self, parties: Iterable[str]) -> list[str]:
+        """Return those who have been silent for too long."""
+        with self._lock:
+            seen = set(self._seen)
+        return [p for p in parties if self.silence(p) > (SILENCE if p in seen else START)]

@@ -1,0 +1,154 @@
+"""The scientist's line to the aggregator: who is there, submit a run, follow it, fetch what came of it."""
+
+import contextlib
+import io
+import json
+import logging
+import shutil
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from flora.engines.nvflare import require_nvflare
+from flora.engines.nvflare.consortium import Kit
+from flora.engines.nvflare.job import Run, write_job
+from flora.errors import FloraError
+
+CALLS = 4.0  # a party that is connected calls every 3 seconds
+STATUS, RESULT = "flora-status", "flora-run"
+
+
+class NoAggregatorError(FloraError):
+    """The aggregator does not answer."""
+
+
+@dataclass
+class Session:
+    """An open line."""
+
+    kit: Kit
+    api: Any
+    seen: dict[str, tuple[str, int]] = field(default_factory=dict)  # party -> its last call, and how many were new
+    changed: dict[str, float] = field(default_factory=dict)  # party -> when its call was last a new one
+
+    def connected(self, again: Collection[str] = ()) -> list[str]:
+        """Return the parties that are connected now; those in ``again`` must have shown a new sign of life."""
+        self._look()
+        return sorted(p for p, (_, looks) in self.seen.items() if looks > 1 or p not in again)
+
+    def back(self, silent: Mapping[str, float]) -> list[str]:
+        """Return those who are silent in a run and yet have called since: their machine is there again."""
+        if not silent:
+            return []
+        self._look()
+        return sorted(p for p, since in silent.items() if p in self.seen and self.changed.get(p, 0.0) > since + CALLS)
+
+    def _look(self) -> None:
+        """Note who is listed and whose last call is a new one; only our own clock is read."""
+        info = self._call(self.api.get_system_info)
+        listed = {c.name: str(c.last_connect_time) for c in info.client_info if c.name in self.kit.consortium.parties}
+        for party, call in listed.items():
+            before, looks = self.seen.get(party, ("", 0))
+            if call != before:
+                self.changed[party] = time.monotonic()
+                looks += 1
+            listed_now = (call, looks)
+            self.seen[party] = listed_now
+        for party in set(self.seen) - set(listed):
+            del self.seen[party]
+
+    def running(self) -> list[str]:
+        """Return the names of the runs that are under way."""
+        return [job.job_id for job in self._call(self.api.get_system_info).job_info]
+
+    def under_way(self, run: Run) -> str | None:
+        """Return the name of this very run where it is under way, submitted by somebody who has left since."""
+        for job in self.running():
+            if self._call(lambda job=job: self.api.get_job_meta(job)).get("name") == run.name:
+                return job
+        return None
+
+    def submit(self, run: Run, kind: str = "run") -> str:
+        """Submit a run and return its name."""
+        with TemporaryDirectory() as folder:
+            job = str(write_job(Path(folder), run, kind))
+            return str(self._call(lambda: self.api.submit_job(job)))
+
+    def ended(self, job: str) -> str | None:
+        """Return how a run ended, in NVFlare's words, or None while it has not."""
+        status = str(self._call(lambda: self.api.get_job_meta(job)).get("status", ""))
+        return status if status.startswith(("FINISHED", "FAILED")) else None
+
+    def status(self, job: str) -> dict[str, Any] | None:
+        """Return how far a run is; None before it has begun and after its end."""
+        from nvflare.fuel.flare_api.api_spec import InternalError, JobNotRunning, NoReply
+
+        try:
+            found: dict[str, Any] = self._call(lambda: self.api.do_app_command(job, STATUS, {}))
+        except (InternalError, JobNotRunning, NoReply, RuntimeError):
+            return None
+        return found
+
+    def abort(self, job: str) -> None:
+        """Stop a run."""
+        with contextlib.suppress(Exception):
+            self._call(lambda: self.api.abort_job(job))
+
+    @contextmanager
+    def result(self, job: str) -> Iterator[Path | None]:
+        """Fetch what a run left; the folder is there until the block ends, None where the run left nothing."""
+        with TemporaryDirectory() as folder:
+            location = self._call(lambda: self.api.download_job_result(job, folder))
+            found = sorted(Path(location).rglob(f"{RESULT}/outcome.json")) if location else []
+            yield found[0].parent if found else None
+            shutil.rmtree(location, ignore_errors=True)
+
+    def _call(self, command: Any) -> Any:
+        from nvflare.fuel.flare_api.api_spec import NoConnection, SessionClosed
+
+        try:
+            with _quiet():
+                return command()
+        except (NoConnection, SessionClosed) as error:
+            raise NoAggregatorError(f"the aggregator does not answer ({error!s:.200})") from error
+
+
+@contextmanager
+def session(kit: Kit, seconds: float = 10.0) -> Iterator[Session]:
+    """Open a line to the aggregator."""
+    require_nvflare()
+    from nvflare.fuel.flare_api.api_spec import AuthenticationError, NoConnection
+    from nvflare.fuel.flare_api.flare_api import new_secure_session
+
+    scientist = kit.scientist
+    logging.getLogger("nvflare").setLevel(logging.CRITICAL)
+    try:
+        with _quiet():
+            api = new_secure_session(scientist.name, str(scientist.path), timeout=seconds, auto_login_max_tries=1)
+    except NoConnection as error:
+        where = f"{kit.consortium.aggregator} port {kit.consortium.port}"
+        raise NoAggregatorError(f"the aggregator at {where} does not answer ({error!s:.200})") from error
+    except AuthenticationError as error:
+        raise FloraError(f"the aggregator does not accept this kit ({error!s:.200})") from error
+    try:
+        yield Session(scientist, api)
+    finally:
+        with contextlib.suppress(Exception), _quiet():
+            api.close()
+
+
+def read_outcome(folder: Path) -> dict[str, Any]:
+    """Return what the aggregator wrote of a run's end."""
+    document: dict[str, Any] = json.loads((folder / "outcome.json").read_bytes())
+    return document
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep NVFlare's own lines from the user's screen."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        yield

@@ -1,0 +1,166 @@
+"""The aggregator's memory of a run: every reply is kept, so that a run begun again asks for nothing twice.
+
+The folder has ``run.json``, which says whose run it is, and a folder for each step in the program's order, with the
+step itself and a file for each party's reply. Each file is written whole: a kill at any moment leaves all readable.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Any
+from urllib.parse import quote
+
+from flora.durable import sync_folder, write_durably
+from flora.errors import FloraError, InputError
+from flora.federation import Ask, Reply, Step
+from flora.plan import first_difference
+from flora.wire import reply_from_json, reply_to_json, step_to_json
+
+TOGETHER = frozenset({"certify", "train"})  # inside them the parties add up: replies of two attempts do not mix
+RUN, STEP = "run.json", "step.json"
+
+
+class Journal:
+    """The replies of one run, for the threads of one process. Another run's folder is refused."""
+
+    def __init__(self, folder: str | Path, identity: Mapping[str, Any]) -> None:
+        self.folder = Path(folder)
+        self._places: dict[str, Path] = {}  # of the steps that this process has come to, by digest
+        self._anew: set[Path] = set()  # steps whose next reply begins a new attempt
+        self._lock = RLock()
+        with self._writing():
+            self._begin_or_go_on(json.loads(json.dumps(identity)))
+
+    def have(self, step: Step) -> dict[str, Reply]:
+        """Return the replies to ``step`` that are kept, by party."""
+        with self._writing():
+            place = self._place(step)
+            if step.name in TOGETHER:
+                self._anew.add(place)
+            replies = [_read(path) for path in _kept(place)]
+        return {reply.party: reply for reply in sorted(replies, key=lambda reply: reply.party)}
+
+    def keep(self, step: Step, reply: Reply) -> None:
+        """Keep a reply; it is on the disk when this returns."""
+        with self._writing():
+            place = self._place(step)
+            if place in self._anew:  # what is left of an attempt that came to nothing
+                for path in _kept(place):
+                    path.unlink()
+                self._anew.discard(place)
+            write_durably(place / _file_name(reply.party), reply_to_json(reply).encode())
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            with self._lock:
+                yield
+        except OSError as error:
+            raise FloraError(f"{self.folder}: the run cannot be kept there ({error})") from error
+
+    def _begin_or_go_on(self, identity: Mapping[str, Any]) -> None:
+        if self.folder.exists() and not self.folder.is_dir():
+            raise InputError(f"{self.folder}: is a file, and the journal of a run is a folder")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        marker = self.folder / RUN
+        if marker.exists():
+            difference = _difference(_stored(marker), identity)
+            if difference:
+                raise InputError(f"{self.folder} holds another run: {difference}")
+        elif any(not path.name.endswith(".draft") for path in self.folder.iterdir()):
+            raise InputError(f"{self.folder} holds something else: it has no {RUN}")
+        else:
+            write_durably(marker, json.dumps(identity, indent=1).encode())
+
+    def _place(self, step: Step) -> Path:
+        """Return the step's folder. Steps are numbered as this process comes to them; one that comes again is the same.
+
+        The program is a function of the request and the replies, so a run begun again comes to the same steps.
+        """
+        text = step_to_json(step)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        if digest in self._places:
+            return self._places[digest]
+        place = self.folder / f"{len(self._places) + 1:02d}-{step.name}"
+        stored = place / STEP
+        if not stored.exists():
+            place.mkdir(exist_ok=True)
+            sync_folder(self.folder)
+            write_durably(stored, text.encode())
+        elif stored.read_bytes() != text.encode():
+            difference = _difference(_stored(stored), json.loads(text)) or "its fields come in another order"
+            raise InputError(f"{place} was asked for otherwise: {difference}; use another folder, or delete it")
+        self._places[digest] = place
+        return place
+
+
+def remembered(
+    ask_missing: Callable[[Step, frozenset[str]], Iterable[Reply]], parties: Sequence[str], journal: Journal
+) -> Ask:
+    """Return an engine that asks only the parties whose reply is not kept, and keeps each reply as it comes.
+
+    Args:
+        ask_missing: Asks the named parties; replies may come in any order.
+        parties: The names of all parties.
+        journal: What is kept.
+    """
+
+    def ask(step: Step) -> list[Reply]:
+        replies = {party: reply for party, reply in journal.have(step).items() if party in parties}
+        missing = frozenset(parties) - set(replies)
+        if missing and step.name in TOGETHER:
+            replies, missing = {}, frozenset(parties)
+        for reply in ask_missing(step, missing) if missing else ():
+            if reply.party not in missing or reply.party in replies:
+                raise FloraError(f"party {reply.party!r} was not asked for a reply to {step.name!r}, and sent one")
+            journal.keep(step, reply)
+            replies[reply.party] = reply
+        return [replies[party] for party in sorted(replies)]
+
+    return ask
+
+
+def _kept(place: Path) -> list[Path]:
+    return sorted(path for path in place.glob("*.json") if path.name != STEP)
+
+
+def _file_name(party: str) -> str:
+    """Return a file name for a party, short whatever it is called; the digest tells names apart that begin alike."""
+    return f"{quote(party, safe='')[:40]}-{hashlib.sha256(party.encode()).hexdigest()[:12]}.json"
+
+
+def _read(path: Path) -> Reply:
+    try:
+        reply = reply_from_json(path.read_text("utf-8"))
+    except ValueError as error:  # an InputError is one too
+        raise InputError(f"{path}: {error}; without this file the party is asked again") from error
+    if path.name != _file_name(reply.party):
+        raise InputError(f"{path}: holds a reply of {reply.party!r}, whose file is {_file_name(reply.party)}")
+    return reply
+
+
+def _stored(path: Path) -> Mapping[str, Any]:
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not a JSON file ({error})") from error
+    if not isinstance(document, dict):
+        raise InputError(f"{path}: must be a JSON object")
+    return document
+
+
+def _difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """Return in words what is otherwise in a stored document, by the innermost field's path."""
+    before, after = dict(_leaves(stored)), dict(_leaves(now))
+    return first_difference(before, {**dict.fromkeys(before), **after})
+
+
+def _leaves(document: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in document.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value

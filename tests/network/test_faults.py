@@ -1,0 +1,162 @@
+"""What goes wrong in the world: lost parties, a lost aggregator, pauses. The run goes on, or ends with a clear word."""
+
+import signal
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from flora.audit import verify
+from tests.network.conftest import Network, Open, answer_of, bytes_of
+
+pytestmark = pytest.mark.network
+
+LONG_SEARCH = ["--model", "mlp", "--trials", "8", "--cv", "3", "--seed", "3"]
+LONG_TRAINING = ["--model", "hgb", "--trials", "2", "--cv", "2", "--seed", "5"]
+
+
+def trials_kept(network: Network, party: str) -> int:
+    """Return the number of trials in a party's own study files."""
+    count = 0
+    for path in (network.kits / party / "state" / "studies").glob("*.db"):
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as base:
+            count += base.execute("select count(*) from trials").fetchone()[0]
+        base.close()
+    return count
+
+
+def counts_said(text: str) -> list[int]:
+    """Return the numbers of trials that a party said it has done, in order."""
+    marks = [line.split("search: ")[1] for line in text.splitlines() if " of " in line and "search: " in line]
+    return [int(mark.split(" of ")[0]) for mark in marks]
+
+
+def assert_same(network: Network, out: str, alone: Path) -> None:
+    assert bytes_of(network.folder / out) == bytes_of(alone)
+    assert answer_of(network.folder / out) == answer_of(alone)
+
+
+def test_a_party_killed_in_the_search_goes_on_where_it_was(opened: Open) -> None:
+    network = opened().start()
+    run = network.tune("out", *LONG_SEARCH)
+    south = network.commands["south"]
+    south.until("search: 3 of 8")
+    south.kill()
+    kept = trials_kept(network, "south")
+    assert kept >= 3
+    run.until("south gives no sign of life", "party 'south' was lost")
+    said = len(south.text)
+    network.party("south")
+    assert run.wait() == 0, run.text
+    assert min(counts_said(network.commands["south"].text[said:])) >= kept
+    for other in ("north", "west"):  # nobody began again
+        assert counts_said(network.commands[other].text).count(0) == 1
+    assert_same(network, "out", network.in_process("alone", *LONG_SEARCH))
+
+
+def test_a_party_killed_in_the_training_is_named_and_the_training_begins_again_with_it(opened: Open) -> None:
+    network = opened().start()
+    run = network.tune("out", *LONG_TRAINING)
+    west = network.commands["west"]
+    west.until("train: begins")
+    time.sleep(2.0)
+    west.kill()
+    assert run.until("party 'west' was lost in the step 'train'") < 30  # 10 s, and what the run takes to end
+    assert network.commands["aggregator"].text.count("party 'west' was lost in the step 'train'") == 1
+    network.party("west")
+    assert run.wait() == 0, run.text
+    for party in network.consortium.parties:  # no party searched twice
+        assert network.commands[party].text.count("search: 0 of 2") == 1
+    assert_same(network, "out", network.in_process("alone", *LONG_TRAINING))
+
+
+def test_with_a_quorum_the_training_goes_on_without_the_lost_party(opened: Open) -> None:
+    network = opened().start()
+    run = network.tune("out", *LONG_TRAINING, "--quorum", "2")
+    network.commands["west"].until("train: begins")
+    network.commands["west"].kill()
+    assert run.wait() == 0, run.text
+    assert "going on without west (--quorum 2)" in run.text
+    answer = answer_of(network.folder / "out")
+    assert "west: it was lost in the training" in answer["notes"]
+    assert [party["name"] for party in answer["parties"]] == ["north", "south", "west"]
+
+
+def test_the_aggregator_killed_at_every_step_goes_on_from_its_journal(opened: Open) -> None:
+    network = opened().start()
+    run = network.tune("out", *LONG_TRAINING)
+    place = 0
+    for step in ("describe", "search", "confirm", "train"):
+        aggregator = network.commands["aggregator"]
+        aggregator.until(f"{step}: asking", start=place)
+        aggregator.kill()
+        place = len(aggregator.text)
+        if step == "search":  # and who has asked is gone too
+            run.kill()
+            run = network.tune("out", *LONG_TRAINING)
+        network.aggregator()
+    assert run.wait() == 0, run.text
+    for party in network.consortium.parties:
+        assert counts_said(network.commands[party].text).count(1) == 1  # no trial was made twice
+    assert_same(network, "out", network.in_process("alone", *LONG_TRAINING))
+
+
+def test_a_paused_and_a_late_party_hold_up_the_run_and_no_more(opened: Open) -> None:
+    network = opened()
+    network.aggregator()
+    network.party("north")
+    network.party("south")
+    run = network.tune("out", *LONG_SEARCH)
+    run.until("waiting for west to connect", "waiting for south, west to connect")
+    network.party("west")
+    south = network.commands["south"]
+    south.until("search: 2 of 8")
+    south.send(signal.SIGSTOP)
+    run.until("south gives no sign of life", "party 'south' was lost")
+    south.send(signal.SIGCONT)
+    assert run.wait() == 0, run.text
+    assert_same(network, "out", network.in_process("alone", *LONG_SEARCH))
+
+
+def test_a_refusal_reaches_the_scientist_as_a_sentence(opened: Open) -> None:
+    network = opened({"north": 60, "south": 60})
+    network.allow("south", families=["svm"])
+    network.start()
+    run = network.tune("out", *LONG_TRAINING)
+    assert run.wait() == 1
+    assert "party 'south' refused 'search'" in run.text
+    assert "the model must be one that this party allows (svm)" in run.text.replace("\n", " ")
+    assert not (network.folder / "out" / "result.json").exists()
+
+
+def test_ask_shows_what_leaves_and_a_no_keeps_it(opened: Open) -> None:
+    network = opened({"north": 60, "south": 60})
+    network.aggregator()
+    network.party("north")
+    south = network.party("south", "--ask", typed="yes\nno\n")
+    run = network.tune("out", "--model", "svm", "--trials", "2", "--cv", "2")
+    assert run.wait() == 1
+    assert "party 'south' refused 'search': the administrator of 'south' said no to 'search'" in run.text
+    shown = south.text.split("send this reply to 'search'")[1]
+    assert '"format": "flora-reply"' in shown
+    assert '"loss"' in shown
+    entries = [(entry.what, entry.size) for entry in verify(network.kits / "south" / "state" / "audit.jsonl")]
+    assert [what for what, _ in entries] == ["describe: reply", "no reply"]
+
+
+def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(opened: Open) -> None:
+    network = opened({"north": 60, "south": 60}).start()
+    run = network.tune("out", *LONG_SEARCH)
+    network.commands["north"].until("search: 1 of 8")
+    run.running.send_signal(signal.SIGINT)
+    assert run.wait() == 1
+    assert "stopped; what is done is kept" in run.text
+    again = network.tune("out", *LONG_SEARCH)
+    assert again.wait() == 0, again.text
+    for name in ("north", "aggregator"):
+        command = network.commands[name]
+        command.running.send_signal(signal.SIGINT)
+        assert command.wait(30) == 0
+        assert "stopped; started again, it goes on from here" in command.text
+    assert_same(network, "out", network.in_process("alone", *LONG_SEARCH, parties=["north", "south"]))

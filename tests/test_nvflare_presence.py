@@ -1,0 +1,53 @@
+import pytest
+
+from flora.engines.nvflare import presence as presence_module
+from flora.engines.nvflare.presence import SILENCE, START, Presence
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of all that is asked here."""
+    made = Clock()
+    monkeypatch.setattr(presence_module, "monotonic", made)
+    return made
+
+
+def test_a_party_is_lost_after_its_silence(clock: Clock) -> None:
+    presence = Presence(began=clock.now)
+    presence.heard("a")
+    clock.now += SILENCE
+    presence.heard("b")
+    assert presence.lost(["a", "b"]) == []
+    clock.now += 0.1
+    assert presence.lost(["a", "b"]) == ["a"]
+    presence.heard("a")
+    assert presence.lost(["a", "b"]) == []
+
+
+def test_a_party_has_longer_for_its_first_sign(clock: Clock) -> None:
+    presence = Presence(began=clock.now)
+    clock.now += SILENCE + 1
+    assert presence.lost(["a"]) == []
+    clock.now += START
+    assert presence.lost(["a"]) == ["a"]
+
+
+def test_counts_stay_until_new_ones_come(clock: Clock) -> None:
+    presence = Presence(began=clock.now)
+    assert presence.counts("a") == (0, 0)
+    presence.heard("a", (3, 9))
+    presence.heard("a")
+    assert presence.counts("a") == (3, 9)
+
+
+def test_a_lost_party_is_named_within_ten_seconds() -> None:
+    assert SILENCE + 1.5 < 10  # it beats every second, and is looked for ten times a second

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from flora.collective import Alone, Collective
 from flora.engines.inprocess import in_step
 from flora.errors import InputError
-from flora.models import Family, Trained
+from flora.models import Family, Held, Trained
 from flora.models.encoding import fit_encoding
 from flora.models.federated_averaging import AGGREGATOR
 from flora.models.mlp import Perceptron, dealt
@@ -240,7 +240,7 @@ def test_held_rows_choose_the_round() -> None:
     config = {**FAST, "learning_rate_init": 0.05, "max_iter": 60}
 
     def trained(config: Config, held: Rows | None = held) -> Trained[PerceptronModel]:
-        return Perceptron().train(config, rows, Alone(), 1, held)
+        return Perceptron().train(config, rows, Alone(), 1, None if held is None else Held(held, "accuracy"))
 
     first = trained(config)
     chosen = first.config["max_iter"]

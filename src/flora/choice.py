@@ -1,8 +1,8 @@
 """Which of the candidates: decided on what all parties measured, for the rows of all of them.
 
 A party of n_i rows needs fewer trees than n rows do: t trees there go about as far as :math:`t (n / n_i)^{0.4}` here.
-So where parties are many, candidates are compared, and the default with them, at the part of their path that a
-training on all rows will be able to reach.
+So where parties are many, candidates are compared at the part of their path that a training on all rows will be able
+to reach, and with the default at its best there: that many trees it will be given, too.
 """
 
 import math
@@ -75,10 +75,13 @@ def choose(
         raise TrialsError("candidates are compared with the default config, and the space has none")
     evidence = _Evidence.of(confirmed, rows, objective)
     reach = _reach(rows) if path and objective == "mean" else 1.0
-    default = _at_share_of_path(space.default, path, reach, evidence.configs)
     groups = _grouped(evidence.configs, path, reach)
-    found = [evidence.best_of(group, default) for group in groups]
-    candidates = tuple(Candidate(_grown(config, space, path, reach), config, gain) for config, gain in found)
+    reference = _place(space.default, evidence.configs)
+    if reach < 1:
+        reference, _ = evidence.best_of(_group_of(space.default, evidence.configs, groups, path), reference)
+    found = [evidence.best_of(group, reference) for group in groups]
+    measured = [(evidence.configs[place], gain) for place, gain in found]
+    candidates = tuple(Candidate(_grown(config, space, path, reach), config, gain) for config, gain in measured)
     return Choice(candidates, max(candidates, key=lambda candidate: candidate.gain.estimate))
 
 
@@ -120,11 +123,11 @@ class _Evidence:
             objective,
         )
 
-    def best_of(self, group: Sequence[int], reference: int) -> tuple[Config, Gain]:
-        """Return the best of some configs, and its gain over the reference."""
+    def best_of(self, group: Sequence[int], reference: int) -> tuple[int, Gain]:
+        """Return the place of the best of some configs, and its gain over the reference."""
         gains = [self.gain(k, reference) for k in group]
         best = max(range(len(group)), key=lambda k: gains[k].estimate)
-        return self.configs[group[best]], gains[best]
+        return group[best], gains[best]
 
     def gain(self, config: int, reference: int) -> Gain:
         """Return how much lower the loss of one config is than that of another, over all parties."""
@@ -157,17 +160,6 @@ def _reach(rows: Mapping[str, int]) -> float:
     return float((1 / len(rows)) ** GROWTH)  # the mean party's share of all rows
 
 
-def _at_share_of_path(default: Config, path: Path | None, reach: float, configs: Sequence[Config]) -> int:
-    """Return the place of the default, or of the stop on its path that is nearest to its share of it."""
-    if path is None:
-        return _place(default, configs)
-    if reach == 1.0:  # the default itself, which may lie outside the range of the path
-        return _place(default, configs)
-    wanted = max(int(default[path.name]), 1) * reach
-    stops = [stop for stop in path.configs(default) if _key(stop) in set(map(_key, configs))] or [default]
-    return _place(min(stops, key=lambda stop: abs(math.log(int(stop[path.name]) / wanted))), configs)
-
-
 def _grouped(configs: Sequence[Config], path: Path | None, reach: float) -> list[list[int]]:
     """Return the places of each candidate's configs, as far along the path as it reaches."""
     if path is None:
@@ -177,6 +169,14 @@ def _grouped(configs: Sequence[Config], path: Path | None, reach: float) -> list
         groups.setdefault(_key({name: v for name, v in config.items() if name != path.name}), []).append(k)
     top = max(path.stops[0], path.stops[-1] * reach)
     return [[k for k in group if int(configs[k][path.name]) <= top] or group[:1] for group in groups.values()]
+
+
+def _group_of(
+    config: Config, configs: Sequence[Config], groups: Sequence[Sequence[int]], path: Path | None
+) -> Sequence[int]:
+    """Return the group whose configs differ from this one along the path alone."""
+    name = path.name if path else ""
+    return next(group for group in groups if same_config({**configs[group[0]], name: 0}, {**config, name: 0}))
 
 
 def _place(config: Config, configs: Sequence[Config]) -> int:

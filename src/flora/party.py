@@ -15,7 +15,7 @@ from flora.curves import learning_curve
 from flora.errors import DataError, InputError
 from flora.federation import Reply, Step
 from flora.model_file import pack
-from flora.models import family_of
+from flora.models import Held, family_of
 from flora.models.encoding import fit_encoding
 from flora.models.scored import score_of
 from flora.plan import SearchPlan
@@ -122,7 +122,7 @@ class Party:
         with one_thread():
             if payload["held"]:  # a first pass is judged by held-out rows, a second one uses them
                 kept, held = hold_out(rows, payload["held"], stream(plan.seed, self.name, "held"))
-                first = train(config, kept, held=held if payload["choose"] else None)
+                first = train(config, kept, held=Held(held, plan.scoring) if payload["choose"] else None)
                 loss = loss_of(plan.scoring, score_of(first.model, held, plan.scoring)) if len(held) else None
                 config = first.config
             done = train(config, rows)

@@ -19,7 +19,7 @@ from flora.choice import Objective
 from flora.collective import Collective
 from flora.confirm import confirm
 from flora.errors import DataError, FloraError, InputError
-from flora.models import Model, Scores, Trained
+from flora.models import Held, Model, Scores, Trained
 from flora.plan import SearchPlan
 from flora.schema import Schema, Task
 from flora.search import search_locally
@@ -87,7 +87,7 @@ class GivenEstimator:
         """Do nothing: no model leaves this process."""
 
     def train(
-        self, config: Config, rows: Rows, collective: Collective, seed: int, held: Rows | None = None
+        self, config: Config, rows: Rows, collective: Collective, seed: int, held: Held | None = None
     ) -> Trained[Model]:
         """Refuse: here all rows are in one place."""
         raise NotImplementedError("FloraSearchCV refits the estimator itself")

@@ -36,6 +36,14 @@ class Model(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Held:
+    """Rows that a party holds out of a training, and the scoring that its outcome will be judged by."""
+
+    rows: "Rows"
+    scoring: str
+
+
 M_co = TypeVar("M_co", bound=Model, covariant=True)
 
 
@@ -95,7 +103,7 @@ class Family(Protocol):
         ...
 
     def train(
-        self, config: Config, rows: "Rows", collective: Collective, seed: int, held: "Rows | None" = None
+        self, config: Config, rows: "Rows", collective: Collective, seed: int, held: Held | None = None
     ) -> Trained[Model]:
         """Train with all parties over the collective. Each party calls this with its own rows.
 

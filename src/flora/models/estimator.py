@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from flora.collective import Alone, Collective
 from flora.errors import DataError, InputError, SpaceError
-from flora.models import Scores, Trained
+from flora.models import Held, Scores, Trained
 from flora.models.arrays import document_of, document_to_bytes
 from flora.models.encoding import Encoding, fit_encoding
 from flora.models.row_guard import without_rows
@@ -113,7 +113,7 @@ class AnyEstimator:
         rows: Rows,
         collective: Collective,
         seed: int,
-        held: Rows | None = None,  # noqa: ARG002
+        held: Held | None = None,  # noqa: ARG002
     ) -> "Trained[SoftVote]":
         """Train this party's own model and exchange it, and the number of rows, with the other parties."""
         encoding = fit_encoding(rows, collective)

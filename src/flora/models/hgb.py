@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from flora.collective import Collective, Floats
 from flora.errors import InputError, SpaceError
-from flora.models import Scores, Trained
+from flora.models import Held, Scores, Trained
 from flora.models.edges import Edges, agree_on_edges
 from flora.models.lightgbm_network import connected
 from flora.models.scored import score_of
@@ -120,7 +120,7 @@ class GradientBoosting:
         """Do nothing: only sums leave a party."""
 
     def train(
-        self, config: Config, rows: Rows, collective: Collective, seed: int, held: Rows | None = None
+        self, config: Config, rows: Rows, collective: Collective, seed: int, held: Held | None = None
     ) -> "Trained[BoostedTrees]":
         """Train with all parties: agree on the edges by counts, then let LightGBM sum histograms.
 

@@ -16,7 +16,7 @@ from sklearn.metrics import get_scorer
 
 from flora.collective import Alone, Collective
 from flora.errors import InputError
-from flora.models import Scores, Trained
+from flora.models import Held, Scores, Trained
 from flora.models.encoding import fit_encoding
 from flora.models.epochs import FEWEST_HELD, fitted_networks
 from flora.models.federated_averaging import AGGREGATOR, Part, average, learners_of
@@ -103,11 +103,11 @@ class Perceptron:
         """Do nothing: only sums leave a party."""
 
     def train(
-        self, config: Config, rows: Rows, collective: Collective, seed: int, held: Rows | None = None
+        self, config: Config, rows: Rows, collective: Collective, seed: int, held: Held | None = None
     ) -> Trained[PerceptronModel]:
         """Train one network with all parties. Where rows are held out, they choose the round."""
         settings, place = _settings(config), collective.rank
-        parts = {place: _held_out(rows, settings, place, seed) if held is None else (rows, held)}
+        parts = {place: _held_out(rows, settings, place, seed) if held is None else (rows, held.rows)}
         ((model, chosen),) = _trained(settings, rows, parts, collective, seed, [settings["max_iter"]])
         reported = {"max_iter": chosen} if held is not None and "max_iter" in config else {}
         return Trained(model, {**config, **reported})

@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 
 from flora.collective import Alone, Collective
 from flora.errors import DataError, FloraError, InputError
-from flora.models import Scores, Trained
+from flora.models import Held, Scores, Trained
 from flora.models.arrays import document_of, document_to_bytes, floats_of, floats_to_bytes
 from flora.models.encoding import Encoding, fit_encoding
 from flora.randomness import stream
@@ -152,7 +152,7 @@ class SupportVectors:
         rows: Rows,
         collective: Collective,
         seed: int,
-        held: Rows | None = None,  # noqa: ARG002
+        held: Held | None = None,  # noqa: ARG002
     ) -> Trained[SupportVectorModel]:
         """Train one machine on all parties' rows."""
         _check_names(config)

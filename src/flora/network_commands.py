@@ -204,7 +204,7 @@ def child(name: str, arguments: list[str], say: Say) -> Iterator["subprocess.Pop
         start_new_session=True,
         preexec_fn=partial(die_with_parent, signal.SIGTERM),  # noqa: PLW1509  (no thread of ours takes a lock)
     )
-    Thread(target=_pass_on, args=(process.stdout, name, say), daemon=True).start()
+    Thread(target=_pass_on, args=(process.stdout, name, say), name="flora-lines", daemon=True).start()
     try:
         yield process
     finally:

@@ -22,7 +22,7 @@ from tests.conftest import two_moons
 
 PROGRAM = "import sys; from flora.cli import main; sys.exit(main())"
 SIZES = {"north": 150, "south": 90, "west": 120}
-LONG = 300.0  # seconds for anything to happen; a loaded machine is slow
+LONG = 900.0  # seconds for anything to happen; a loaded machine is slow
 
 
 @dataclass

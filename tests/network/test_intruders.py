@@ -5,6 +5,7 @@ import re
 import shutil
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from tests.network.conftest import Network, Open, make_network
 
 pytestmark = pytest.mark.network
 
-PATIENCE = 40.0  # seconds in which an intruder must not get in; a good party needs a few
+PATIENCE = 20.0  # seconds in which an intruder must not get in; a good party needs a few
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +36,22 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
         network.close()
 
 
+def intrude(network: Network, name: str, folder: Path) -> None:
+    """Start a party whose program does not look at its own certificate."""
+    text = "import flora.engines.nvflare.certificates as module\nmodule.check_certificate = lambda kit: None\n"
+    (folder / "blind").mkdir()
+    (folder / "blind" / "sitecustomize.py").write_text(text)
+    network.party(name, environment={"PYTHONPATH": str(folder / "blind")})
+
+
 def stays_out(network: Network, name: str) -> None:
     """See that the party does not get in, while the good one is there."""
     command = network.commands[name]
+    log = network.kits / name / "state" / "nvflare.log"
+    began = time.monotonic()
+    while not log.exists() or "registered aux handler" not in log.read_text(errors="replace"):  # it is about to dial
+        assert time.monotonic() - began < 200, command.text
+        time.sleep(0.2)
     with pytest.raises(pytest.fail.Exception):
         command.until("connected to the aggregator", seconds=PATIENCE)
     command.end()
@@ -56,6 +70,7 @@ def south(serving: Network) -> Iterator[Path]:
     shutil.rmtree(kit / "startup")
     kept.replace(kit / "startup")
     (serving.folder / "south.log").unlink(missing_ok=True)
+    (serving.kits / "south" / "state" / "nvflare.log").unlink(missing_ok=True)
     (serving.folder / "status.log").unlink(missing_ok=True)
 
 
@@ -64,7 +79,7 @@ def test_a_certificate_of_another_authority(serving: Network, south: Path, tmp_p
     make_kits(other, tmp_path / "other")
     shutil.rmtree(south)
     shutil.copytree(tmp_path / "other" / "south" / "startup", south)
-    serving.party("south")
+    intrude(serving, "south", tmp_path)
     stays_out(serving, "south")
 
 
@@ -75,21 +90,28 @@ def test_an_unknown_party(serving: Network, south: Path, tmp_path: Path) -> None
     shutil.copy(south / "rootCA.pem", tmp_path / "other" / "stranger" / "startup" / "rootCA.pem")
     shutil.move(tmp_path / "other" / "stranger", serving.kits / "stranger")
     shutil.copy(serving.data("south"), serving.data("stranger"))
-    serving.party("stranger")
+    intrude(serving, "stranger", tmp_path)
     stays_out(serving, "stranger")
 
 
-def test_another_partys_certificate(serving: Network, south: Path) -> None:
+def test_another_partys_certificate(serving: Network, south: Path, tmp_path: Path) -> None:
     """South takes north's key and certificate, and calls itself south."""
     for name in ("client.crt", "client.key"):
         shutil.copy(serving.kits / "north" / "startup" / name, south / name)
-    serving.party("south")
+    command = serving.party("south")
+    assert command.wait() == 2
+    assert "client.crt: is the certificate of 'north', the kit is of 'south'" in command.text
+    intrude(serving, "south", tmp_path)
+    serving.commands["aggregator"].until("refused somebody with the certificate of north who said to be south")
     stays_out(serving, "south")
 
 
-def test_an_expired_certificate(serving: Network, south: Path) -> None:
+def test_an_expired_certificate(serving: Network, south: Path, tmp_path: Path) -> None:
     expire(serving, south)
-    serving.party("south")
+    command = serving.party("south")
+    assert command.wait() == 2
+    assert "the consortium needs new kits" in command.text
+    intrude(serving, "south", tmp_path)
     stays_out(serving, "south")
 
 

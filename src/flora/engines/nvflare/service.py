@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from threading import Thread
 
-from flora.engines.nvflare import require_nvflare
+from flora.engines.nvflare import certificates, require_nvflare
 from flora.engines.nvflare.consortium import AGGREGATOR, Kit
 from flora.engines.nvflare.desk import Desk
 from flora.engines.nvflare.kits import organisation, place_state
@@ -33,7 +33,11 @@ SIGNS = (
     (re.compile(r"Client: New client (?P<name>[\w-]+)@"), "{name} has connected"),
     (re.compile(r"Re-activate the client:? ?(?P<name>[\w-]+)"), "{name} has connected again"),
     (re.compile(r"Server started"), "ready for the parties"),
-    (re.compile(r"(CERTIFICATE_VERIFY_FAILED|certificate has expired|Peer certificate)"), "a certificate was refused"),
+    (re.compile(r"could not register to server"), "the aggregator did not let this party in; trying again"),
+    (
+        re.compile(r"authenticated as '(?P<name>[^']+)' but claimed endpoint '(?P<claim>[^']+)'"),
+        "refused somebody with the certificate of {name} who said to be {claim}",
+    ),
 )
 
 
@@ -125,6 +129,7 @@ def running(kit: Kit, say: Say) -> Iterator[Service]:
     require_nvflare()
     if any(c.isspace() for c in str(kit.path)):
         raise InputError(f"{kit.path}: NVFlare cannot work in a folder with a space in its path")
+    certificates.check_certificate(kit)
     kit.state.mkdir(mode=0o700, exist_ok=True)
     with (kit.state / "lock").open("w") as lock:
         try:

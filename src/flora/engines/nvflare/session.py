@@ -5,13 +5,15 @@ import io
 import json
 import logging
 import shutil
+import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from threading import current_thread
+from typing import Any, TextIO
 
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
@@ -19,6 +21,7 @@ from flora.engines.nvflare.job import Run, write_job
 from flora.errors import FloraError
 
 CALLS = 4.0  # a party that is connected calls every 3 seconds
+OURS = "flora"  # how the names of our own threads begin
 STATUS, RESULT = "flora-status", "flora-run"
 
 
@@ -87,10 +90,13 @@ class Session:
         """Return how far a run is; None before it has begun and after its end."""
         from nvflare.fuel.flare_api.api_spec import InternalError, JobNotRunning, NoReply
 
-        try:
-            found: dict[str, Any] = self._call(lambda: self.api.do_app_command(job, STATUS, {}))
-        except (InternalError, JobNotRunning, NoReply, RuntimeError):
-            return None
+        def ask() -> Any:
+            try:
+                return self.api.do_app_command(job, STATUS, {})
+            except (InternalError, JobNotRunning, NoReply, RuntimeError):
+                return None
+
+        found: dict[str, Any] | None = self._call(ask)
         return found
 
     def abort(self, job: str) -> None:
@@ -108,20 +114,23 @@ class Session:
             shutil.rmtree(location, ignore_errors=True)
 
     def _call(self, command: Any) -> Any:
-        from nvflare.fuel.flare_api.api_spec import NoConnection, SessionClosed
+        """Give a command. Whatever NVFlare raises on a slow or broken line, it is no answer; a refusal is one."""
+        from nvflare.fuel.flare_api.api_spec import AuthorizationError, InvalidJobDefinition
 
         try:
             with _quiet():
                 return command()
-        except (NoConnection, SessionClosed) as error:
-            raise NoAggregatorError(f"the aggregator does not answer ({error!s:.200})") from error
+        except (AuthorizationError, InvalidJobDefinition) as error:
+            raise FloraError(f"the aggregator refused: {error!s:.300}") from error
+        except Exception as error:
+            raise NoAggregatorError(f"the aggregator does not answer ({_words(error)})") from error
 
 
 @contextmanager
 def session(kit: Kit, seconds: float = 10.0) -> Iterator[Session]:
     """Open a line to the aggregator."""
     require_nvflare()
-    from nvflare.fuel.flare_api.api_spec import AuthenticationError, NoConnection
+    from nvflare.fuel.flare_api.api_spec import AuthenticationError
     from nvflare.fuel.flare_api.flare_api import new_secure_session
 
     scientist = kit.scientist
@@ -129,11 +138,11 @@ def session(kit: Kit, seconds: float = 10.0) -> Iterator[Session]:
     try:
         with _quiet():
             api = new_secure_session(scientist.name, str(scientist.path), timeout=seconds, auto_login_max_tries=1)
-    except NoConnection as error:
-        where = f"{kit.consortium.aggregator} port {kit.consortium.port}"
-        raise NoAggregatorError(f"the aggregator at {where} does not answer ({error!s:.200})") from error
     except AuthenticationError as error:
         raise FloraError(f"the aggregator does not accept this kit ({error!s:.200})") from error
+    except Exception as error:  # NVFlare has a kind of its own for every way not to reach it
+        where = f"{kit.consortium.aggregator} port {kit.consortium.port}"
+        raise NoAggregatorError(f"the aggregator at {where} does not answer ({_words(error)})") from error
     try:
         yield Session(scientist, api)
     finally:
@@ -147,8 +156,27 @@ def read_outcome(folder: Path) -> dict[str, Any]:
     return document
 
 
+def _words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error!s:.200}" if str(error) else type(error).__name__
+
+
+class _OnlyOurs(io.TextIOBase):
+    """Lets through what our own threads print in the meantime; what NVFlare prints goes nowhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Write what comes from a thread of ours."""
+        return self.stream.write(text) if current_thread().name.startswith(OURS) else len(text)
+
+    def flush(self) -> None:
+        """Flush the stream behind."""
+        self.stream.flush()
+
+
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep NVFlare's own lines from the user's screen."""
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+    with redirect_stdout(_OnlyOurs(sys.stdout)), redirect_stderr(_OnlyOurs(sys.stderr)):
         yield

@@ -5,13 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import balanced_accuracy_score
 
+from flora.collective import Alone
 from flora.engines.inprocess import in_process
 from flora.errors import DataError
 from flora.federation import Reply, Step, drive
-from flora.model_file import unpack
-from flora.party import Party, check_names
+from flora.model_file import pack, unpack
+from flora.models.hgb import GradientBoosting
+from flora.party import Party, check_names, hold_out
+from flora.randomness import derived_seed, stream
+from flora.schema import Schema
 from flora.single_shot import Request, single_shot
+from flora.table import Rows, encode
+from tests.conftest import two_moons
 
 
 def ward(name: str, rows: int, seed: int, *, colours: str = "red green blue") -> Party:
@@ -95,3 +102,95 @@ def test_a_federation_has_parties_with_names_of_their_own() -> None:
         check_names([parties()[0], parties()[0]])
     with pytest.raises(DataError, match="at least one party"):
         check_names([])
+
+
+class TestHoldOut:
+    def rows(self, *classes: int) -> Rows:
+        """So many rows of each class, in a random order, each with a number of its own."""
+        y = np.random.default_rng(0).permutation(np.repeat(np.arange(len(classes)), classes))
+        kind = Schema("y", "classification", (), tuple(map(str, range(len(classes)))))
+        return Rows(np.arange(len(y), dtype=float)[:, None], y, kind)
+
+    def test_a_tenth_of_each_class_and_nothing_twice(self) -> None:
+        whole = self.rows(300, 100, 40)
+        kept, held = hold_out(whole, 0.1, stream(0, "a", "held"))
+        assert np.bincount(held.y).tolist() == [30, 10, 4]
+        assert sorted([*kept.X[:, 0], *held.X[:, 0]]) == whole.X[:, 0].tolist()
+        assert all(row.y[k] == whole.y[int(row.X[k, 0])] for row in (kept, held) for k in range(len(row)))
+
+    def test_by_the_stream_alone(self) -> None:
+        whole = self.rows(60, 40)
+        first, again, other = (hold_out(whole, 0.1, stream(0, name, "held"))[1].X for name in ("a", "a", "b"))
+        assert np.array_equal(first, again)
+        assert not np.array_equal(first, other)
+
+    def test_of_very_few_rows_none(self) -> None:
+        assert [len(hold_out(self.rows(n - 1, 1), 0.1, stream(0, "a"))[1]) for n in (2, 5, 6, 15, 16)] == [
+            0,
+            0,
+            1,
+            1,
+            2,
+        ]
+
+    def test_of_numbers_any(self) -> None:
+        whole = Rows(np.arange(50.0)[:, None], np.linspace(0, 1, 50), Schema("y", "regression", ()))
+        held = hold_out(whole, 0.1, stream(0, "a"))[1]
+        assert len(held) == 5
+        assert np.ptp(held.y) > 0.2  # not five in a row
+
+
+FAST = {"max_iter": 60, "learning_rate": 0.5, "min_samples_leaf": 2, "l2_regularization": 0.01}
+HGB = GradientBoosting()
+
+
+class TestTrain:
+    def trained(
+        self,
+        table: pd.DataFrame,
+        *,
+        held: float,
+        choose: bool,
+        scoring: str | None = None,
+    ) -> Reply:
+        party = Party("a", table, table.columns[-1])
+        schema = party.answer(Step("describe", {"schema": None, "task": None})).schema
+        assert schema is not None
+        plan = Request(family="hgb", scoring=scoring).plan(schema.task)
+        payload = {"plan": plan.to_json(), "schema": schema.to_json(), "config": FAST}
+        return party.answer(Step("train", {**payload, "held": held, "choose": choose}))
+
+    def test_held_out_rows_choose_and_then_all_rows_train(self) -> None:
+        table = two_moons(200, 3)
+        table["kind"] = np.where(np.random.default_rng(0).random(200) < 0.4, "upper", table["kind"])  # to be overfitted
+        reply = self.trained(table, held=0.1, choose=True)
+        assert reply.trained is not None
+        assert 1 <= int(reply.trained["max_iter"]) < 60
+        assert dict(reply.trained) == {**FAST, "max_iter": reply.trained["max_iter"]}
+        assert reply.held_loss is not None
+        schema = unpack(reply.model).schema
+        whole = HGB.train(reply.trained, encode(table, schema), Alone(), derived_seed(0, "train")).model
+        assert pack(whole, family="hgb", schema=schema, config=reply.trained) == reply.model
+
+    def test_a_training_is_judged_without_choosing(self) -> None:
+        table = two_moons(200, 3)
+        reply, plain = (self.trained(table, held=held, choose=False) for held in (0.1, 0.0))
+        assert reply.trained == plain.trained == FAST
+        assert reply.model == plain.model
+        assert plain.held_loss is None
+        rows = encode(table, unpack(plain.model).schema)
+        kept, held = hold_out(rows, 0.1, stream(0, "a", "held"))
+        first = HGB.train(FAST, kept, Alone(), derived_seed(0, "train")).model
+        assert reply.held_loss == 1 - balanced_accuracy_score(held.y, first.predict(held.X))
+
+    @pytest.mark.parametrize("scoring", ["roc_auc", "neg_log_loss"])
+    def test_too_few_held_out_rows_for_a_score_are_no_error(self, scoring: str) -> None:
+        table = two_moons(40, 3).assign(kind=["upper"] * 38 + ["lower"] * 2)
+        assert self.trained(table, held=0.1, choose=True, scoring=scoring).held_loss is None
+
+    def test_one_held_out_row_has_no_r2(self) -> None:
+        table = pd.DataFrame({"x": np.arange(12.0), "y": np.linspace(0, 1, 12) ** 2})
+        assert self.trained(table, held=0.1, choose=True, scoring="r2").held_loss is None
+        squared = self.trained(table, held=0.1, choose=True, scoring="neg_mean_squared_error").held_loss
+        assert squared is not None
+        assert squared >= 0

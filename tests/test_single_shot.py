@@ -1,16 +1,19 @@
 """The whole algorithm: on a fake engine, and on parties of this process."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from flora.choice import Objective
 from flora.engines.inprocess import in_process
 from flora.errors import DataError, FloraError, InputError, TrialsError
 from flora.federation import Ask, Confirmation, Reply, Step, drive
 from flora.model_file import unpack
+from flora.models import family_of
 from flora.party import Party
 from flora.schema import Column, Schema
 from flora.single_shot import Outcome, Request, single_shot
@@ -175,6 +178,145 @@ def test_an_svm_does_no_regression() -> None:
 def test_two_parties_of_one_name_are_refused() -> None:
     with pytest.raises(DataError, match="party names must differ, 'north' comes twice"):
         in_process([three_parties()[0], three_parties()[0]])
+
+
+class TestTrainings:
+    def test_the_best_of_several_is_taken_and_all_are_listed(self) -> None:
+        request = replace(REQUEST, trials=3, confirm=2, trainings=3)
+        outcome = run(request, three_parties())
+        first, second, third = outcome.trainings
+        assert outcome.found.verdict is not None
+        configs = [dict(outcome.found.recommendation.config), dict(outcome.plan.space.default)]
+        use = outcome.found.verdict.decision == "use"
+        assert [dict(first.config), dict(second.config)] == (configs if use else configs[::-1])
+        outcome.plan.space.check(third.config)
+        assert dict(third.config) not in configs
+        losses = [training.loss for training in outcome.trainings]
+        assert None not in losses
+        assert outcome.trained == outcome.trainings[losses.index(min(losses, key=lambda loss: loss or 0))]
+        assert dict(unpack(outcome.model).config) == dict(outcome.trained.config)
+        assert run(request, three_parties()[::-1]).trainings == outcome.trainings
+
+    def test_held_out_losses_count_by_rows_or_the_worst_does(self) -> None:
+        held = {"a": (0.2, 0.1), "b": (0.2, 0.5)}  # in the first training, in the second
+        rows = {"a": 90, "b": 10}
+        mean, worst = (drive(single_shot(asked(o)), training_fake(held, rows)) for o in ("mean", "worst"))
+        assert [t.loss for t in mean.trainings] == pytest.approx([0.2, 0.9 * 0.1 + 0.1 * 0.5])
+        assert [t.loss for t in worst.trainings] == [0.2, 0.5]
+        assert (mean.model, worst.model) == (b"model 2", b"model 1")
+        unknown = drive(single_shot(asked("mean")), training_fake({"a": (0.2, 0.1), "b": (None, None)}, rows))
+        assert [t.loss for t in unknown.trainings] == [0.2, 0.1]
+
+    def test_several_need_rows_to_be_compared_on(self) -> None:
+        with pytest.raises(InputError, match="a tenth of each party's rows, and all have too few"):
+            drive(single_shot(asked("mean")), training_fake({"a": (None, None), "b": (None, None)}, {"a": 5, "b": 5}))
+
+    @pytest.mark.parametrize(("rows", "inside"), [(2500, True), (2499, False)])
+    def test_trees_are_counted_inside_the_training_where_there_are_rows_to_count_by(
+        self, rows: int, inside: bool
+    ) -> None:
+        steps: list[Step] = []
+        outcome = drive(
+            single_shot(replace(asked("mean"), trainings=1)),
+            training_fake({"a": (0.2,), "b": (0.1,)}, {"a": rows, "b": 2500}, steps),
+        )
+        payload = steps[-1].payload
+        config = outcome.found.recommendation.config
+        assert payload["config"] == ({**config, "max_iter": 200} if inside else config)
+        assert (payload["choose"], payload["held"]) == (inside, 0.1 if inside else 0.0)
+        assert outcome.trained.chosen == (("max_iter",) if inside else ())
+
+    def test_a_real_training_counts_its_trees(self) -> None:
+        parties = [Party(name, two_moons(2500, k), "kind") for k, name in enumerate("ab")]
+        space = {
+            "max_iter": {"type": "int", "range": [2, 9], "default": 5},
+            "learning_rate": {"type": "real", "range": [0.9, 3.0], "default": 2.9},  # too fast: later trees spoil it
+        }
+        outcome = run(Request(family="hgb", space=space, trials=1, folds=2, confirm=0), parties)
+        assert outcome.trained.chosen == ("max_iter",)
+        assert 1 <= int(outcome.trained.config["max_iter"]) < 9
+        stored = unpack(outcome.model)
+        assert dict(stored.config) == dict(outcome.trained.config)
+        assert outcome.trained.loss is not None
+        assert outcome.trained.loss < 0.2
+
+
+def asked(objective: Objective) -> Request:
+    return Request(family="hgb", trials=2, folds=3, confirm=1, objective=objective, trainings=2)
+
+
+def training_fake(
+    held: Mapping[str, Sequence[float | None]], rows: Mapping[str, int], steps: list[Step] | None = None
+) -> Ask:
+    """An engine of parties of which only the trainings matter: each with its losses on held-out rows, in turn."""
+    schema = Schema("y", "classification", (Column("x", "numeric"),), (0, 1))
+    space = family_of("hgb").space("classification")
+    found = tuple(Trial(dict(config), 0.2, 0.01, 3) for config in [space.default, *space.decode(np.full((1, 4), 0.3))])
+    done = [0]
+
+    def ask(step: Step) -> list[Reply]:
+        if steps is not None:
+            steps.append(step)
+        done[0] += step.name == "train"
+        replies = []
+        for name, losses in held.items():
+            if step.name == "describe":
+                reply = Reply(name, rows[name], schema=schema)
+            elif step.name == "search":
+                trials = PartyTrials(name, rows[name], space, "balanced_accuracy", found, family="hgb")
+                reply = Reply(name, rows[name], trials=trials)
+            elif step.name == "confirm":
+                configs = [dict(space.default), *step.payload["configs"]]
+                gains = tuple(Confirmation(Trial(c, 0.3, 0.01, 3), 0.1 * k, 0.01) for k, c in enumerate(configs))
+                reply = Reply(name, rows[name], confirmations=gains)
+            else:
+                model, loss = f"model {done[0]}".encode(), losses[done[0] - 1]
+                reply = Reply(name, rows[name], model=model, trained=step.payload["config"], held_loss=loss)
+            replies.append(reply)
+        return replies
+
+    return ask
+
+
+def test_without_a_confirmation_the_surface_gives_the_verdict() -> None:
+    steps: list[str] = []
+    engine = in_process(three_parties())
+
+    def ask(step: Step) -> list[Reply]:
+        steps.append(step.name)
+        return list(engine(step))
+
+    outcome = drive(single_shot(replace(REQUEST, trials=3, confirm=0)), ask)
+    assert steps == ["describe", "search", "train"]
+    assert outcome.found.verdict is not None
+    assert outcome.found.verdict.basis == "predicted"
+    assert (outcome.found.choice, outcome.found.diagnoses) == (None, {})
+
+
+def test_what_parties_measure_must_be_in_the_space() -> None:
+    engine = fake()
+
+    def ask(step: Step) -> list[Reply]:
+        replies = list(engine(step))
+        if step.name != "confirm":
+            return replies
+        return [replace(replies[0], confirmations=(Confirmation(Trial({"C": 1e9}, 0.1), 0.0, 0.0),)), replies[1]]
+
+    with pytest.raises(TrialsError, match="party 'a' measured what is not in the space: a config must name"):
+        drive(single_shot(REQUEST), ask)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"confirm": -1}, "confirm must be a whole number of at least 0, got -1"),
+        ({"trainings": 0}, "trainings must be a whole number of at least 1, got 0"),
+        ({"objective": "best"}, "the objective must be one of"),
+    ],
+)
+def test_a_request_is_true_from_birth(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(REQUEST, **change)
 
 
 def test_trials_of_a_party_do_not_depend_on_the_others(tmp_path: Path) -> None:

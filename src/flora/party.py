@@ -15,7 +15,7 @@ from flora.curves import learning_curve
 from flora.errors import DataError, InputError
 from flora.federation import Reply, Step
 from flora.model_file import pack
-from flora.models import Held, family_of
+from flora.models import Held, Model, family_of
 from flora.models.encoding import fit_encoding
 from flora.models.scored import score_of
 from flora.plan import SearchPlan
@@ -123,7 +123,7 @@ class Party:
             if payload["held"]:  # a first pass is judged by held-out rows, a second one uses them
                 kept, held = hold_out(rows, payload["held"], stream(plan.seed, self.name, "held"))
                 first = train(config, kept, held=Held(held, plan.scoring) if payload["choose"] else None)
-                loss = loss_of(plan.scoring, score_of(first.model, held, plan.scoring)) if len(held) else None
+                loss = _loss_on(held, first.model, plan.scoring)
                 config = first.config
             done = train(config, rows)
         packed = pack(done.model, family=plan.family, schema=schema, config=done.config)
@@ -143,6 +143,17 @@ def hold_out(rows: Rows, share: float, rng: np.random.Generator) -> tuple[Rows, 
     held = np.zeros(len(rows), dtype=bool)
     held[order[every // 2 :: every]] = True
     return rows.take(np.flatnonzero(~held)), rows.take(np.flatnonzero(held))
+
+
+def _loss_on(held: Rows, model: Model, scoring: str) -> float | None:
+    """Return a model's loss, or None where so few rows have none: a class is missing, or R² of one row."""
+    if not len(held):
+        return None
+    try:
+        loss = loss_of(scoring, score_of(model, held, scoring))
+    except ValueError:  # scikit-learn's, as for a log loss of one class
+        return None
+    return loss if np.isfinite(loss) else None
 
 
 def _listed(columns: Sequence[str]) -> str:

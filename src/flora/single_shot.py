@@ -136,6 +136,8 @@ def _train(
         replies = yield Step("train", {**common, "config": dict(asked), "held": held, "choose": path is not None})
         done.append(_training(replies, request.objective, (path.name,) if path else ()))
         models.append(_model(replies))
+        if request.trainings > 1 and done[-1].loss is None:
+            raise InputError("several trainings are compared on a tenth of each party's rows, and all have too few")
     return tuple(done), models[done.index(best_of(done))]
 
 

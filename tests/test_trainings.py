@@ -1,0 +1,75 @@
+"""Several trainings: the surface is believed until trainings say otherwise."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from flora.regressors import Losses
+from flora.space import Points, Real, SearchSpace
+from flora.trainings import REACH, Posterior, Training, best_of, next_config
+
+LINE = SearchSpace((Real("u", 0.0, 1.0),), {"u": 0.5})
+
+
+@dataclass(frozen=True)
+class Bowl:
+    """A surface that is lowest at ``bottom``."""
+
+    bottom: float
+    sure: float = 0.02
+
+    def __call__(self, points: Points) -> Losses:
+        return np.asarray(0.1 + (points[:, 0] - self.bottom) ** 2)
+
+    def error(self, points: Points) -> Losses:
+        return np.full(len(points), self.sure)
+
+
+def at(u: float, loss: float | None) -> Training:
+    return Training({"u": u}, loss)
+
+
+def test_the_best_training_has_the_lowest_loss_the_first_of_equals() -> None:
+    trainings = [at(0.1, 0.3), at(0.2, 0.2), at(0.3, 0.2), at(0.4, None)]
+    assert best_of(trainings) is trainings[1]
+    assert best_of([at(0.1, None)]).config == {"u": 0.1}
+
+
+class TestPosterior:
+    points = np.array([[0.2], [0.8]])
+    surface = Bowl(0.5)
+    posterior = Posterior(surface, points, np.array([0.3, 0.1]))
+
+    def test_is_moved_at_a_training_and_falls_back_to_the_level_far_from_all(self) -> None:
+        moved = self.posterior.mean(self.points) - self.surface(self.points)
+        assert moved == pytest.approx([0.3, 0.1], abs=0.02)
+        far = np.array([[9.0]])
+        assert self.posterior.mean(far) - self.surface(far) == pytest.approx([0.2])
+
+    def test_is_surer_near_a_training(self) -> None:
+        deviation = self.posterior.deviation(np.array([[0.2], [0.2 + REACH], [9.0]]))
+        assert deviation[0] < deviation[1] / 2 < deviation[2] / 2
+        assert deviation[2] == pytest.approx(0.1 * np.sqrt(1.05))  # the trainings' own spread is more than 0.02
+
+    def test_one_training_shifts_the_whole_surface(self) -> None:
+        posterior = Posterior(self.surface, np.array([[0.2]]), np.array([0.05]))
+        anywhere = np.linspace(0, 1, 7)[:, None]
+        assert posterior.mean(anywhere) == pytest.approx(self.surface(anywhere) + 0.05)
+
+
+class TestNextConfig:
+    def test_follows_the_surface_while_trainings_agree_with_it(self) -> None:
+        done = [at(0.9, 0.1 + 0.04), at(0.1, 0.1 + 0.36)]
+        assert float(next_config(Bowl(0.7), LINE, done, 0)["u"]) == pytest.approx(0.7, abs=0.08)
+
+    def test_leaves_where_trainings_disappoint(self) -> None:
+        done = [at(0.2, 0.9), at(0.8, 0.3)]  # the surface promised 0.1 and 0.46
+        assert float(next_config(Bowl(0.2), LINE, done, 0)["u"]) > 0.6
+
+    def test_is_not_one_that_was_trained_and_goes_by_the_seed(self) -> None:
+        done = [at(0.7, 0.1), at(0.5, 0.2), at(0.6, None)]
+        found = next_config(Bowl(0.7), LINE, done, 3)
+        LINE.check(found)
+        assert found["u"] not in (0.7, 0.5)
+        assert found == next_config(Bowl(0.7), LINE, done, 3)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,12 @@ import pandas as pd
 import pytest
 
 from flora.cli import main, make_parser
-from flora.trials import PartyTrials
-from tests.conftest import two_moons
+from flora.exchange import Answer, Candidates
+from flora.federation import Confirmation
+from flora.plan import SearchPlan
+from flora.space import Config, Integer, SearchSpace
+from flora.trials import PartyTrials, Trial
+from tests.conftest import SVM_SPACE, two_moons
 
 QUICK = ["--model", "svm", "--trials", "4", "--cv", "3"]
 Run = Callable[..., tuple[int, str, str]]
@@ -172,7 +177,32 @@ class TestWholeRuns:
         assert code == 0
         assert json.loads(printed)["default"] == {"max_depth": 4, "n_estimators": 100}
 
-    @pytest.mark.parametrize("surface", ["sgm", "sgm+u", "mplm", "aplm"])
+    def test_the_worst_off_party_and_several_trainings(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        command = ["tune", *party_files, "--target", "kind", *QUICK, "--confirm", 2, "--objective", "worst"]
+        code, printed, _ = flora(*command, "--trainings", 2, "--out", tmp_path / "run")
+        assert code == 0
+        assert "the best of 2 trainings" in " ".join(printed.split())
+        document = json.loads((tmp_path / "run" / "result.json").read_text())
+        assert (document["objective"], document["surface"]) == ("worst", "mplm")
+        losses = [training["held_loss"] for training in document["trainings"]]
+        assert len(losses) == 2
+        assert document["trained_config"] == document["trainings"][losses.index(min(losses))]["config"]
+        worst = max(party["default_loss"] for party in document["parties"])
+        recommended = max(party["recommended_loss"] for party in document["parties"])
+        assert document["expected_gain"]["estimate"] == pytest.approx(worst - recommended)
+        assert len(document["candidates"]) == 3
+
+    def test_a_median_surface(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        command = ["tune", *party_files, "--target", "kind", *QUICK, "--confirm", 0, "--surface", "median"]
+        code, printed, _ = flora(*command, "--out", tmp_path / "run", "--json")
+        assert code == 0
+        document = json.loads(printed)
+        assert (document["surface"], document["verdict_basis"], document["candidates"]) == ("median", "predicted", [])
+        assert "the median of the parties" in (tmp_path / "run" / "report.html").read_text()
+
+    @pytest.mark.parametrize("surface", ["sgm", "sgm+u", "mplm", "aplm", "median"])
     @pytest.mark.parametrize("regressor", ["forest", "gp"])
     def test_every_surface(
         self, flora: Run, party_files: list[Path], tmp_path: Path, surface: str, regressor: str
@@ -226,6 +256,126 @@ def test_the_papers_aggregate_table(flora: Run) -> None:
 def test_a_protocol_that_cannot_be_is_refused(flora: Run) -> None:
     refused(flora("paper", "svm", "--cv", "1"), "--cv must be a whole number of at least 2, got 1")
     refused(flora("paper", "svm", "--quick", "--trials", "0"), "--trials must be", "got 0")
+
+
+BETTER = {"C": 9.0, "gamma": 0.2, "tol": 1e-3}
+PLAN = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", folds=3)
+
+
+def candidates_in(path: Path, plan: SearchPlan = PLAN, config: Config = BETTER) -> Path:
+    path.write_text(Candidates(plan, (config,)).to_json())
+    return path
+
+
+def trials_in(folder: Path, party: str) -> Path:
+    trials = tuple(Trial(dict(SVM_SPACE.default) | {"C": c}, c / 100, 0.01, 3) for c in (1.0, 5.0, 20.0))
+    path = folder / f"trials-{party}.json"
+    found = PartyTrials(party, 60, SVM_SPACE, "balanced_accuracy", trials, (), "svm", "classification")
+    path.write_text(found.to_json())
+    return path
+
+
+def answer_in(folder: Path, party: str, *, digest: str = "d", default: bool = True) -> Path:
+    measured = [Confirmation(Trial(dict(SVM_SPACE.default), 0.2, 0.01, 3), 0.0, 0.0)] * default
+    measured.append(Confirmation(Trial(BETTER, 0.1, 0.01, 3), 0.1, 0.01))
+    path = folder / f"answer-{party}-{digest}-{default}.json"
+    path.write_text(Answer(party, 60, digest, tuple(measured)).to_json())
+    return path
+
+
+class TestConfirm:
+    def test_an_estimator_runs_only_where_it_is_trusted(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        forest = SearchSpace((Integer("n_estimators", 2, 9),), {"n_estimators": 5})
+        plan = replace(PLAN, family="sklearn.ensemble:RandomForestClassifier", space=forest)
+        file = candidates_in(tmp_path / "c.json", plan, {"n_estimators": 3})
+        command = ["confirm", party_files[0], file, "--target", "kind", "--out", tmp_path / "deep" / "a.json"]
+        refused(flora(*command), "c.json", "RandomForestClassifier", "if you trust it, say --model")
+        refused(flora(*command, "--model", "sklearn.svm:SVC"), "if you trust it")
+        assert not (tmp_path / "deep").exists()
+        code, printed, _ = flora(*command, "--model", "sklearn.ensemble:RandomForestClassifier")
+        assert code == 0
+        assert "1 configs measured beside the default" in printed
+        answer = Answer.read(tmp_path / "deep" / "a.json")
+        assert (answer.party, answer.rows, len(answer.confirmations)) == ("north", 60, 2)
+        evil = candidates_in(tmp_path / "e.json", replace(plan, family="this:Zen"), {"n_estimators": 3})
+        refused(flora("confirm", party_files[0], evil, "--target", "kind", "--out", tmp_path / "b.json"), "this:Zen")
+
+    def test_a_file_of_something_else(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        def confirm(file: Path, *options: object) -> tuple[int, str, str]:
+            return flora("confirm", party_files[0], file, "--target", "kind", "--out", tmp_path / "o.json", *options)
+
+        refused(confirm(trials_in(tmp_path, "north")), "expected a file of the format 'flora-candidates'")
+        refused(confirm(party_files[0]), "not a JSON file")
+        refused(confirm(tmp_path / "none.json"), "no such file")
+        unknown = candidates_in(tmp_path / "s.json", replace(PLAN, scoring="luck"))
+        refused(confirm(unknown), "scoring must be one of", "'luck'")
+        regression = candidates_in(tmp_path / "r.json", replace(PLAN, task="regression", scoring="r2"))
+        refused(confirm(regression), "the model svm does classification, not regression")
+        refused(confirm(candidates_in(tmp_path / "f.json", replace(PLAN, family="tree"))), "hgb, svm, mlp", "'tree'")
+        good = candidates_in(tmp_path / "g.json")
+        refused(confirm(good, "--jobs", 0), "jobs", "got 0")
+        refused(confirm(good, "--party", ""), "a party's name")
+        assert not (tmp_path / "o.json").exists()
+
+    def test_it_does_not_overwrite_what_is_not_its_own(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        file = candidates_in(tmp_path / "c.json")
+        before = file.read_text()
+        command = ["confirm", party_files[0], file, "--target", "kind", "--out"]
+        refused(flora(*command, file), "c.json", "flora-answer")
+        assert file.read_text() == before
+        other = answer_in(tmp_path, "south")
+        refused(flora(*command, other), "holds the answer of another party")
+        assert flora(*command, tmp_path / "own.json")[0] == 0
+        own = (tmp_path / "own.json").read_bytes()
+        code, printed, _ = flora(*command, tmp_path / "own.json", "--json")
+        assert (code, json.loads(printed)) == (0, json.loads(own))
+        assert (tmp_path / "own.json").read_bytes() == own
+
+
+class TestAnswers:
+    @pytest.fixture
+    def files(self, tmp_path: Path) -> list[Path]:
+        return [trials_in(tmp_path, "a"), trials_in(tmp_path, "b")]
+
+    def test_they_decide(self, flora: Run, files: list[Path], tmp_path: Path) -> None:
+        answers = [answer_in(tmp_path, party) for party in "ba"]
+        code, printed, _ = flora("aggregate", *files, *answers, "--json", "--out", tmp_path / "new" / "r.json")
+        assert code == 0
+        document = json.loads(printed)
+        assert document == json.loads((tmp_path / "new" / "r.json").read_text())
+        assert (document["config"], document["verdict"], document["verdict_basis"]) == (BETTER, "use", "measured")
+        assert [candidate["estimate"] for candidate in document["candidates"]] == pytest.approx([0.0, 0.1])
+
+    def test_all_must_answer_the_same_once(self, flora: Run, files: list[Path], tmp_path: Path) -> None:
+        a, b = answer_in(tmp_path, "a"), answer_in(tmp_path, "b")
+        refused(flora("aggregate", *files, a), "party 'b' has not answered")
+        refused(flora("aggregate", *files, a, b, b), "party 'b' answers twice")
+        refused(flora("aggregate", *files, a, b, answer_in(tmp_path, "c")), "party 'c' answers", "no file of trials")
+        refused(flora("aggregate", *files, a, answer_in(tmp_path, "b", digest="e")), "different files of candidates")
+        refused(flora("aggregate", *files, a, answer_in(tmp_path, "b", default=False)), "measured the default")
+        refused(flora("aggregate", *files, a, candidates_in(tmp_path / "c.json")), "c.json")
+        refused(flora("aggregate", a, b), "need the trials of at least one party")
+
+    def test_a_proposal_is_a_file_for_the_parties(self, flora: Run, files: list[Path], tmp_path: Path) -> None:
+        out = tmp_path / "c.json"
+        refused(flora("aggregate", *files, "--propose", 3), "name it with --out")
+        refused(flora("aggregate", *files, "--propose", 0, "--out", out), "--propose", "at least 1", "got 0")
+        refused(flora("aggregate", *files, answer_in(tmp_path, "a"), "--propose", 3, "--out", out), "trials alone")
+        space = tmp_path / "space.json"
+        space.write_text('{"C": {"type": "real", "space": "log", "range": [0.01, 100], "default": 1.0}}')
+        pd.DataFrame({"C": [0.1, 1.0], "loss": [0.2, 0.1]}).to_csv(tmp_path / "t.csv", index=False)
+        by_csv = flora("aggregate", tmp_path / "t.csv", "--space", space, "--propose", 3, "--out", out)
+        refused(by_csv, "without a family, a task and folds")
+        assert not out.exists()
+        code, printed, _ = flora("aggregate", *files, "--propose", 3, "--out", out, "--json", "--seed", 4)
+        assert code == 0
+        assert json.loads(printed) == json.loads(out.read_text())
+        found = Candidates.read(out)
+        assert (len(found.configs), found.plan.folds, found.plan.seed, found.plan.family) == (3, 3, 4, "svm")
 
 
 class TestBadInput:
@@ -285,6 +435,10 @@ class TestBadInput:
             (["--scoring", "accurate"], ("scoring", "'accurate'")),
             (["--task", "regression"], ("kind", "must be numeric")),
             (["--drop", "nothing"], ("'nothing'",)),
+            (["--confirm", "-1"], ("confirm must be a whole number of at least 0, got -1",)),
+            (["--trainings", "0"], ("trainings must be a whole number of at least 1, got 0",)),
+            (["--objective", "best"], ("--objective", "mean", "worst", "'best'")),
+            (["--surface", "median", "--weights", "rows"], ("'median' has no weights",)),
             (["--no-such-option"], ("--no-such-option",)),
         ],
     )
@@ -378,7 +532,7 @@ class TestBadInput:
 
 class TestStartUp:
     def test_every_command_has_help(self, capsys: pytest.CaptureFixture[str]) -> None:
-        for command in ("tune", "search", "aggregate", "predict", "schema", "demo"):
+        for command in ("tune", "search", "aggregate", "confirm", "predict", "schema", "report", "demo"):
             with pytest.raises(SystemExit) as leaving:
                 make_parser().parse_args([command, "--help"])
             assert leaving.value.code == 0

@@ -220,7 +220,6 @@ def _add_protocol(paper: Any) -> None:
 def _add_table_options(parser: Any, *, required: bool = True) -> None:
     table = parser.add_argument_group("the table")
     table.add_argument("--target", required=required, metavar="COL", help="the column to predict")
-    table.add_argument("--task", choices=("classification", "regression"), help="(guessed from the target)")
     table.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column out; may be repeated")
     table.add_argument("--schema", type=Path, metavar="FILE", help="the consortium's columns, so that none need leave")
 
@@ -237,6 +236,7 @@ def _add_search_options(parser: Any) -> None:
     search.add_argument("--trials", type=int, default=100, metavar="T", help="trials at each party (%(default)s)")
     search.add_argument("--send", type=int, metavar="T'", help="send only the best T' of them")
     search.add_argument("--cv", type=int, default=10, metavar="K", help="folds (%(default)s)")
+    search.add_argument("--task", choices=("classification", "regression"), help="(guessed from the target)")
     search.add_argument("--scoring", metavar="NAME", help="any scikit-learn scorer (balanced_accuracy or r2)")
     search.add_argument("--sampler", choices=("tpe", "gp", "random"), default="tpe", help="(%(default)s)")
     search.add_argument("--seed", type=int, default=0, help="(%(default)s)")
@@ -246,7 +246,7 @@ def _add_search_options(parser: Any) -> None:
 def _add_surface_options(parser: Any) -> None:
     surface = parser.add_argument_group("the loss surface")
     surface.add_argument(
-        "--surface", default="aplm", metavar="NAME", help="aplm, mplm, sgm, sgm+u or median (%(default)s)"
+        "--surface", metavar="NAME", help="aplm, mplm, sgm, sgm+u or median (aplm; for the worst objective mplm)"
     )
     surface.add_argument("--regressor", default="forest", metavar="NAME", help="forest or gp (%(default)s)")
     surface.add_argument("--alpha", type=float, default=1.0, help="how much sgm+u minds uncertainty (%(default)s)")

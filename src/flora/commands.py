@@ -171,8 +171,12 @@ def confirm(options: Namespace) -> Document:
             f"{options.candidates} names the model {plan.family!r:.80}, and to use it is to run its package; "
             f"if you trust it, say --model {plan.family:.80}"
         )
+    request = Request(family=plan.family, scoring=plan.scoring, space=plan.space.to_json())
+    request.plan(plan.task)  # what a search would refuse
     name = options.party if options.party is not None else _stem(options.data)
     check_party_name(name)
+    if options.out.exists() and Answer.read(options.out).party != name:
+        raise InputError(f"{options.out} holds the answer of another party; name another with --out")
     schema = Schema.read(options.schema) if options.schema else None
     with workers(options.jobs) as spread:
         party = Party(name, read_table(options.data), options.target, options.drop, spread=spread)

@@ -190,6 +190,7 @@ def safe_name(party: str) -> str:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that it is there as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.draft")
     draft.write_bytes(data)
     draft.replace(path)

@@ -17,10 +17,13 @@ import pytest
 
 from flora.errors import DataError, FloraError, InputError
 from flora.models import Scores, family_of
+from flora.models.hgb import GradientBoosting
 from flora.models.svm import SupportVectors
 from flora.plan import SearchPlan
+from flora.randomness import derived_seed
 from flora.search import fold_count, folds_of, search_locally
-from flora.space import Config
+from flora.space import Config, Integer, Real, SearchSpace
+from flora.study import Outcome
 from flora.table import Rows, describe, encode
 from flora.trials import PartyTrials
 from flora.workers import workers
@@ -28,6 +31,9 @@ from tests.conftest import SVM_SPACE, two_moons
 
 PLAN = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", trials=12, folds=3)
 SVM = family_of("svm")
+HGB = GradientBoosting()
+TREES = SearchPlan("hgb", "classification", HGB.space("classification"), "balanced_accuracy", trials=4, folds=3)
+STOPS = [10, 16, 27, 45, 74, 100, 121, 200]
 
 
 def rows(count: int = 40) -> Rows:
@@ -214,3 +220,96 @@ def test_two_searches_on_one_file_at_once_are_refused(tmp_path: Path) -> None:
             search_locally(rows(), PLAN, SVM, party="a", storage=storage)
 
     search_locally(rows(), replace(PLAN, trials=1), SVM, party="a", storage=storage, progress=look)
+
+
+@dataclass(frozen=True)
+class Interrupted(GradientBoosting):
+    """Stops in the midst of a trial, as a user may."""
+
+    def score(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
+        if len(train) % 2 == 0 and config["learning_rate"] != 0.1:
+            raise KeyboardInterrupt
+        return super().score(config, train, test, scoring, seed, path)
+
+
+class TestPaths:
+    def test_one_fit_makes_a_pair_at_every_stop(self) -> None:
+        found = search_locally(rows(), TREES, HGB, party="a")
+        assert len(found.trials) == 4 * len(STOPS)
+        assert found.trials[0].config == dict(TREES.space.default)
+        for k in range(0, len(found.trials), len(STOPS)):
+            fit = found.trials[k : k + len(STOPS)]
+            assert sorted(int(trial.config["max_iter"]) for trial in fit) == STOPS
+            assert len({tuple(sorted({**trial.config, "max_iter": 0}.items())) for trial in fit}) == 1
+
+    def test_a_pair_of_a_path_is_that_of_a_fit_of_its_own(self) -> None:
+        found = search_locally(rows(), replace(TREES, trials=1), HGB, party="a").trials
+        folds = folds_of(rows(), TREES, "a", "search")
+        seeds = [derived_seed(0, "a", "trial", 0, k) for k in range(3)]
+        for trial in found[:3]:
+            alone = [
+                HGB.score(trial.config, rows().take(train), rows().take(test), "balanced_accuracy", seed)[0][1]
+                for seed, (train, test) in zip(seeds, folds, strict=True)
+            ]
+            assert trial.loss == pytest.approx(1 - np.mean(alone))
+
+    def test_without_paths_every_trial_is_one_pair(self) -> None:
+        found = search_locally(rows(), replace(TREES, paths=False), HGB, party="a")
+        assert len(found.trials) == 4
+        assert len({trial.config["max_iter"] for trial in found.trials}) > 1
+
+    def test_the_sampler_learns_from_the_best_of_a_path(self, tmp_path: Path) -> None:
+        found = search_locally(rows(), TREES, HGB, party="a", storage=tmp_path / "study.db")
+        storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
+        study = optuna.load_study(study_name="a", storage=storage)
+        losses = np.array([trial.loss for trial in found.trials]).reshape(4, -1)
+        assert study.trials[0].value == losses[0, 0]  # the default counts as it is
+        assert [trial.value for trial in study.trials[1:]] == losses[1:].min(axis=1).tolist()
+        assert "max_iter" not in study.trials[1].params
+        storage.engine.dispose()
+
+    def test_a_search_that_was_stopped_goes_on_with_its_paths(self, tmp_path: Path) -> None:
+        storage = tmp_path / "study.db"
+        with pytest.raises(KeyboardInterrupt):
+            search_locally(rows(42), TREES, Interrupted(), party="a", storage=storage)
+        search_locally(rows(42), replace(TREES, trials=3), HGB, party="a", storage=storage)
+        stopped = search_locally(rows(42), TREES, HGB, party="a", storage=storage)
+        assert stopped.to_json() == search_locally(rows(42), TREES, HGB, party="a").to_json()
+        with pytest.raises(InputError, match="holds another search: its paths is true, now false"):
+            search_locally(rows(42), replace(TREES, paths=False), HGB, party="a", storage=storage)
+
+    def test_a_search_may_not_make_more_pairs_than_a_file_holds(self) -> None:
+        with pytest.raises(InputError, match="trials must be at most 1250, for each has 8 losses, got 1251"):
+            search_locally(rows(), replace(TREES, trials=1251), HGB, party="a")
+        with pytest.raises(InputError, match="trials must be at most 10000, got 10001"):
+            search_locally(rows(), replace(PLAN, trials=10_001), SVM, party="a")
+        outside = SearchSpace(
+            (Integer("max_iter", 1, 3), Real("learning_rate", 0.1, 1.0)), {"max_iter": 100, "learning_rate": 0.1}
+        )
+        with pytest.raises(InputError, match="trials must be at most 3333, for each has 3 losses, got 3334"):
+            search_locally(rows(), replace(TREES, space=outside, trials=3334), HGB, party="a")
+
+
+class TestOutcome:
+    path = (({"C": 1.0, "trees": 5}, (0.1, 0.3)), ({"C": 1.0, "trees": 9}, (0.2, 0.2)))
+    whole = Outcome({"C": 1.0, "trees": 1}, (0.5, 0.5), path, seconds=2.0)
+
+    def test_the_best_of_a_path_leads_and_nothing_is_lost(self) -> None:
+        led = self.whole.led_by_its_best()
+        assert (led.config, led.fold_losses, led.seconds) == ({"C": 1.0, "trees": 5}, (0.1, 0.3), 2.0)
+        assert [config["trees"] for config, _ in led.path] == [1, 9]  # the first of equals leads
+        assert led.led_by_its_best() == led
+        failed = Outcome({"C": 1.0}, (), failure="MemoryError: no")
+        assert failed.led_by_its_best() == failed
+
+    def test_apart_each_is_an_outcome_of_its_own(self) -> None:
+        apart = self.whole.apart()
+        assert [(each.config["trees"], each.fold_losses) for each in apart] == [
+            (1, (0.5, 0.5)),
+            (5, (0.1, 0.3)),
+            (9, (0.2, 0.2)),
+        ]
+        assert not any(each.path for each in apart)
+        assert apart[1].loss_and_error() == pytest.approx((0.2, 0.1))

@@ -11,6 +11,7 @@ from flora.result import aggregate_document
 from flora.space import SearchSpace
 from flora.surface import SurfaceChoice
 from flora.trials import FailedTrial, PartyTrials, Trial
+from flora.verdict import Gain
 
 MIXED = SearchSpace.from_json(
     {
@@ -70,7 +71,11 @@ def tuned(names: Sequence[str], space: SearchSpace = MIXED, surface: str = "aplm
             "high": estimate + 0.004,
             "standard_error": 0.004,
         },
-        "parties": [_measured(entry, gain) for entry, gain in measured],
+        "parties": [_measured(entry, gain, document) for entry, gain in measured],
+        "candidates": [
+            {"config": dict(config), **Gain(gain, 0.004).to_json()}
+            for config, gain in ((space.default, 0.0), (document["config"], estimate))
+        ],
         "folds": 5,
         "sampler": "tpe",
         "trained_config": document["config"],
@@ -92,6 +97,8 @@ def tuned(names: Sequence[str], space: SearchSpace = MIXED, surface: str = "aplm
     }, trials
 
 
-def _measured(entry: Mapping[str, Any], gain: float) -> dict[str, Any]:
+def _measured(entry: Mapping[str, Any], gain: float, document: Mapping[str, Any]) -> dict[str, Any]:
     loss = entry["default_loss"] - gain
-    return {**entry, "recommended_loss": loss, "recommended_loss_error": 0.01, "gain": gain, "gain_error": 0.008}
+    measured = {"recommended_loss": loss, "recommended_loss_error": 0.01, "gain": gain, "gain_error": 0.008}
+    others = {"config_without": document["default"], "verdict_without": "keep-defaults"}
+    return {**entry, **measured, "distance": 1000 * (gain - 0.01), "disagrees": gain > 0.01, **others}

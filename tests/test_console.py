@@ -88,3 +88,24 @@ def test_numbers_fit_into_eighty_columns() -> None:
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "…" not in text
     assert "+0.010 ± 0.002" in text
+
+
+def test_candidates_are_shown_and_who_disagrees_if_anybody_does() -> None:
+    found = aggregation(trials("[b]a", 0.25), recommendation=Recommendation(CONFIG, 0.1, 0.02), verdict=None)
+    document = aggregate_document(found, SurfaceChoice(), "mean", 0)
+    default = {"config": {**CONFIG, "C": 1.0}, **Gain(0.0, 0.0).to_json()}
+    document["candidates"] = [default, {"config": CONFIG, **Gain(0.012, 0.004).to_json()}]
+
+    def text(**diagnosis: object) -> str:
+        console = Console(file=io.StringIO(), width=80)
+        show_result({**document, "parties": [{**document["parties"][0], **diagnosis}] * 7}, console)
+        return " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
+
+    assert "default 1 0.1 0.001 +0.0000 ± 0.0000" in text()
+    assert "chosen 2 0.1 0.001 +0.0120 ± 0.0040" in text()
+    assert "far from the other parties" not in text(distance=0.4, disagrees=False)
+    line = "note: gains far from the other parties', in standard errors: [b]a (+3.2), [b]a (+3.2)"
+    assert line in text(distance=3.21, disagrees=True)
+    assert "[b]a (+3.2) and 2 more" in text(distance=3.21, disagrees=True)
+    document["candidates"] = []
+    assert "Candidates" not in text()

@@ -11,15 +11,17 @@ import plotly.graph_objects as go
 import pytest
 
 from flora.errors import InputError
+from flora.models.hgb import GradientBoosting
 from flora.regressors import Losses
 from flora.report import charts, page
 from flora.report.analysis import Study, importance_of
 from flora.report.assembly import CONTENTS
 from flora.report.axes import axes_of, plain
 from flora.report.certificate import certificate as section
-from flora.report.evidence import disclosure
+from flora.report.confirmation import basis
+from flora.report.evidence import agreement, cost, disclosure
 from flora.report.markup import element, script_data
-from flora.report.sections import legend
+from flora.report.sections import answer, legend
 from flora.space import Points, SearchSpace
 from flora.surface import fit_surface
 from flora.trials import PartyTrials, Trial
@@ -169,6 +171,58 @@ class TestPage:
         assert f"{size:,}" in text
         assert "trials: config, loss, error, folds, rows" in text
         assert "age (numeric), north (categorical)" in text
+
+    def test_shows_the_candidates_and_which_one_was_chosen(self, whole: str) -> None:
+        text = Outline(whole).text
+        assert "Candidates and the default" in text
+        assert "candidate 1 (chosen)" in text
+        assert "default (chosen)" not in text
+        assert (
+            "Every party measured the default and the candidates on fresh folds; parties count by their rows." in text
+        )
+
+    def test_says_who_disagrees_and_what_the_others_would_do(self, whole: str) -> None:
+        text = Outline(whole).text
+        assert "Further from the others' gains than chance would have it: west." in text
+        assert "west +2.0 yes keep the defaults C = 1, depth = 3, kernel = rbf, shrink = true" in text
+        assert "north +0.0 no keep the defaults" in text
+        document, trials = tuned(["a", "b"])
+        calm = [{**entry, "distance": 0.5, "disagrees": False} for entry in document["parties"]]
+        found = agreement(Study.of({**document, "parties": calm}, trials))
+        assert "No party's gain is further from the others' than chance would have it." in Outline(found).text
+
+    def test_says_how_the_parties_gains_were_put_together(self) -> None:
+        document, _ = tuned(["a", "b"])
+        assert "worst off" in basis({**document, "objective": "worst"})
+        assert "either end is left out" in basis({**document, "parties": document["parties"] * 3})
+        assert "not a measurement" in basis({**document, "verdict_basis": "predicted"})
+
+    def test_lists_several_trainings_and_what_was_chosen_inside(self) -> None:
+        document, trials = tuned(["a", "b"])
+        config = document["config"]
+        several = [{"config": config, "held_loss": 0.25}, {"config": document["default"], "held_loss": 0.125}]
+        more = {**document, "trainings": several, "trained_config": {**config, "depth": 4}}
+        run = Study.of({**more, "chosen_in_training": ["depth"]}, trials)
+        text = Outline(answer(run)).text
+        assert "2 federated models were trained, and the one with the lowest loss was kept." in text
+        assert "depth = 4 was chosen inside the training" in text
+        assert "this run took 2." in Outline(cost(run)).text
+        left = Outline(disclosure(run)).text
+        assert "losses on held-out rows, to choose depth" in left
+        assert "the first pass's loss on a tenth of its rows" in left
+
+    def test_says_what_left_in_the_confirmation_and_in_the_training(self, whole: str) -> None:
+        text = Outline(whole).text
+        assert "config, loss, error, folds, rows, gain, gain_error of the default and of 1 candidate;" in text
+        assert "the model and its config the same at every party" in text
+        assert "held_loss" not in text
+        trees = GradientBoosting().space("classification")
+        document, trials = tuned(["a", "b"], trees)
+        boosted = [replace(party, family="hgb") for party in trials]
+        run = Study(document, tuple(boosted), trees, Formula(lambda x: x[:, 0]))
+        assert "of 1 candidate, at 8 values of max_iter each;" in Outline(disclosure(run)).text
+        unasked = {**document, "candidates": [], "model": None}
+        assert "gain_error" not in disclosure(replace(run, document=unasked))
 
     def test_counts_the_trainings_that_were_saved(self, whole: str) -> None:
         assert "would have taken 26 federated trainings; this run took 1." in Outline(whole).text

@@ -92,6 +92,11 @@ def show_result(document: Mapping[str, Any], console: Console) -> None:
     """Print the answer: the config, what each party gains, and the verdict."""
     console.print(_configs(document))
     console.print(_parties(document))
+    if document["candidates"]:
+        console.print(_candidates(document))
+    far = [party for party in document["parties"] if party.get("disagrees")]
+    if far:
+        console.print(_disagreement(far), highlight=False, soft_wrap=True)
     for note in document.get("notes", []):
         console.print(f"note: {escape(note)}", highlight=False)
     console.print(_verdict(document), highlight=False, soft_wrap=True)
@@ -203,6 +208,28 @@ def _parties(document: Mapping[str, Any]) -> Table:
             cells += [_loss(party, "best_loss"), _loss(party, "default_loss")]
         table.add_row(*cells)
     return table
+
+
+def _candidates(document: Mapping[str, Any]) -> Table:
+    title = "Candidates, measured by all parties beside the default"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("")
+    for name in document["config"]:
+        table.add_column(escape(name), justify="right")
+    table.add_column("gain", justify="right", no_wrap=True)
+    for place, candidate in enumerate(document["candidates"]):
+        chosen = candidate["config"] == document["config"]
+        role = "chosen" if chosen else str(place) if place else "default"
+        gain = f"{candidate['estimate']:+.4f} ± {candidate['standard_error']:.4f}"
+        values = [_value(candidate["config"][name]) for name in document["config"]]
+        table.add_row(role, *values, gain, style="bold" if chosen else None)
+    return table
+
+
+def _disagreement(far: Sequence[Mapping[str, Any]]) -> str:
+    shown = [f"{escape(party['name'])} ({party['distance']:+.1f})" for party in far[:5]]
+    more = f" and {len(far) - 5} more" if len(far) > 5 else ""
+    return f"note: gains far from the other parties', in standard errors: {', '.join(shown)}{more}"
 
 
 def _verdict(document: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from flora.report.analysis import MOST_LEFT_OUT, Study
 from flora.report.charts import region_text
+from flora.report.confirmation import confirm_rows, train_rows, without_each
 from flora.report.markup import NONE, Html, chart, config_text, element, folded, number, section, signed, table
 
 
@@ -79,6 +80,9 @@ def _mean_and_lowest(row: Any) -> list[str]:
 
 
 def _left_out(run: Study) -> list[Html]:
+    measured = without_each(run)
+    if measured:
+        return measured
     found = run.left_out()
     if not found:
         words = f"Not computed for more than {MOST_LEFT_OUT} parties: each takes a search of its own."
@@ -117,7 +121,7 @@ def cost(run: Study) -> Html:
     tried = sum(len(party.trials) + len(party.failed) for party in run.trials)
     sizes = {party.party: len(party.to_json().encode()) for party in run.trials}
     seconds = run.document.get("seconds") or {}
-    trained = 1 if run.document.get("model") else 0
+    trained = max(1, len(run.document.get("trainings") or [])) if run.document.get("model") else 0
     saved = (
         f"{tried} configs were tried inside the {len(run.trials)} parties. Trying each of them on all parties' rows "
         f"would have taken {tried} federated trainings; this run took {trained}."
@@ -129,7 +133,7 @@ def cost(run: Study) -> Html:
     return section(
         *("cost", "Cost"),
         element("p", saved),
-        element("p", left, " What the one training exchanged, sums over all parties, is not counted here." * trained),
+        element("p", left, " What the training exchanged, sums over all parties, is not counted here." * bool(trained)),
         *timing,
         table("Trials and bytes of each party", ["party", "trials", "failed", "bytes of its trials"], rows),
     )
@@ -140,7 +144,7 @@ _STEPS = {
     "search": "search locally",
     "confirm": "confirm on fresh folds",
     "certify": "sketch the data, and learn from fewer rows",
-    "train": "train one federated model",
+    "train": "train the federated model",
 }
 
 
@@ -148,16 +152,12 @@ def disclosure(run: Study) -> Html:
     """Return what left each party, field by field."""
     document = run.document
     rows = [*_schema_rows(document.get("schema")), *_search_rows(run)]
-    if any(entry.get("gain") is not None for entry in document["parties"]):
-        words = "of the default and of the recommendation, and of their paired difference"
-        rows += [["confirm", "loss, error, folds, rows, gain, gain_error", words]]
+    rows += confirm_rows(run)
     if document.get("certificate"):
         words = "averages of at least 10 rows along random directions; sums, minima and maxima of columns"
         rows += [["certify", "sketch", words]]
         rows += [["certify", "curves: rows, loss, error", "of the default and the recommendation, on fewer rows"]]
-    if document.get("model"):
-        rows += [["train", "sums over all parties", document.get("training") or NONE]]
-        rows += [["train", "the model", "the same at every party, after the one training"]]
+    rows += train_rows(document)
     if document.get("notes"):
         rows += [["any", "notes", "the sentences under the answer"]]
     names = ", ".join(party.party for party in run.trials)
@@ -222,7 +222,19 @@ def reproduction(run: Study) -> Html:
     )
 
 
-_DECIDED = ("family", "task", "scoring", "folds", "sampler", "surface", "regressor", "alpha", "weights", "seed")
+_DECIDED = (
+    "family",
+    "task",
+    "scoring",
+    "folds",
+    "sampler",
+    "surface",
+    "regressor",
+    "alpha",
+    "weights",
+    "objective",
+    "seed",
+)
 
 
 def _digest(value: Any) -> Html:

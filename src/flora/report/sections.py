@@ -5,6 +5,7 @@ from typing import Any
 
 from flora.report.analysis import Slice, Study
 from flora.report.charts import MOST_MARKS, MOST_TRIALS, SYMBOLS, lines, rounded
+from flora.report.confirmation import basis, candidates, trained
 from flora.report.markup import (
     NONE,
     Html,
@@ -27,21 +28,22 @@ def answer(run: Study) -> Html:
     box = element(
         "div", element("p", _verdict(verdict), class_="verdict"), *_gain(document), class_=_box_class(verdict)
     )
-    default, trained = document["default"] or {}, document.get("trained_config")
-    head = ["hyper-parameter", "default", "recommended", *(["trained with"] if trained else [])]
+    default, used = document["default"] or {}, document.get("trained_config")
+    head = ["hyper-parameter", "default", "recommended", *(["trained with"] if used else [])]
     rows = [
         [
             name,
             number(default.get(name)),
             element("strong", number(value)),
-            *([number(trained[name])] if trained else []),
+            *([number(used[name])] if used else []),
         ]
         for name, value in document["config"].items()
     ]
-    parts = [box, table("The two configs", head, rows), *_trained(document)]
+    parts = [box, table("The two configs", head, rows), *trained(document)]
     if any(entry.get("gain") is not None for entry in document["parties"]):
         words = "A dot for each party with one standard error either side, and all parties together on top."
         parts.append(chart("gains", "Gain at each party, measured on folds that the search has not seen", words))
+    parts += candidates(document)
     notes = document.get("notes") or []
     if notes:
         parts += [element("h3", "Worth knowing"), element("ul", *(element("li", note) for note in notes))]
@@ -66,10 +68,6 @@ def _gain(document: Any) -> list[Html]:
     predicted = element("p", f"{loss}{number(document['predicted_loss_error'])} at the recommendation.", class_="soft")
     if gain is None:
         return [element("p", "No default config is known, so no gain over it can be stated."), predicted]
-    basis = {
-        "measured": "Every party measured both configs on fresh folds; parties count by their rows.",
-        "predicted": "No party was asked again: this is what the surface predicts, not a measurement.",
-    }.get(document["verdict_basis"], "")
     amount = (
         f"Expected gain in {scoring}: {signed(gain['estimate'])}, between {signed(gain['low'])} and "
         f"{signed(gain['high'])} (one standard error either side)."
@@ -78,13 +76,7 @@ def _gain(document: Any) -> list[Html]:
         "use": "The gain over the defaults is beyond its standard error.",
         "keep-defaults": "The gain over the defaults is not beyond its standard error: it may well be chance.",
     }.get(document["verdict"], "")
-    return [element("p", amount), element("p", f"{reason} {basis}"), predicted]
-
-
-def _trained(document: Any) -> list[Html]:
-    if not document.get("model"):
-        return [element("p", "No federated model was trained in this run.")]
-    return [element("p", "One federated model was trained. ", document.get("training") or "")]
+    return [element("p", amount), element("p", f"{reason} {basis(document)}"), predicted]
 
 
 def parties(run: Study) -> Html:
@@ -198,6 +190,7 @@ _SURFACES = {
     "sgm+u": "one regressor on all parties' trials together, plus its uncertainty (SGM+U)",
     "mplm": "the highest of the parties' regressors, one for each party (MPLM)",
     "aplm": "the average of the parties' regressors, one for each party (APLM)",
+    "median": "the median of the parties' regressors, one for each party, each measured from its own mean",
 }
 
 

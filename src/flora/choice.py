@@ -58,6 +58,7 @@ def choose(
     *,
     path: Path | None = None,
     objective: Objective = "mean",
+    growth: float = GROWTH,
 ) -> Choice:
     """Return the candidate with the highest gain, and all of them.
 
@@ -67,6 +68,7 @@ def choose(
         space: The space, with the default.
         path: What a fit passes through: configs that differ only there are one candidate.
         objective: Whether the ``"mean"`` of the parties' losses counts, or that of the ``"worst"``-off party.
+        growth: How the trees that are needed grow with the number of rows; 0 where a party's number is to stand.
 
     Raises:
         TrialsError: If there is no default, or a party did not measure it.
@@ -74,7 +76,7 @@ def choose(
     if not space.default:
         raise TrialsError("candidates are compared with the default config, and the space has none")
     evidence = _Evidence.of(confirmed, rows, objective)
-    reach = _reach(rows) if path and objective == "mean" else 1.0
+    reach = _reach(rows, growth) if path and objective == "mean" else 1.0
     groups = _grouped(evidence.configs, path, reach)
     reference = _place(space.default, evidence.configs)
     if reach < 1:
@@ -153,11 +155,11 @@ def _trimmed_mean(values: Floats, shares: Floats) -> Gain:
     return Gain(mean, error)
 
 
-def _reach(rows: Mapping[str, int]) -> float:
+def _reach(rows: Mapping[str, int], growth: float) -> float:
     """Return what part of a path at a party's size stands for all of it at the size of all."""
     if len(rows) < MANY:
         return 1.0
-    return float((1 / len(rows)) ** GROWTH)  # the mean party's share of all rows
+    return float((1 / len(rows)) ** growth)  # the mean party's share of all rows
 
 
 def _grouped(configs: Sequence[Config], path: Path | None, reach: float) -> list[list[int]]:

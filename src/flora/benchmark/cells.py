@@ -1,0 +1,190 @@
+"""A cell of the judge, and what is stored of it: enough to score any rule without a single fit."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path as FilePath
+from typing import Any, Self
+
+import numpy as np
+
+from flora.aggregation import path_of_trials
+from flora.benchmark.datasets import declared
+from flora.choice import MANY, Confirmed, same_config
+from flora.errors import FloraError, InputError
+from flora.exchange import confirmation_from_json, confirmation_to_json
+from flora.path import Path
+from flora.plan import at_least
+from flora.space import Config
+from flora.trials import PartyTrials
+from flora.verdict import Gain
+
+FORMAT, VERSION = "flora-recommend-cell", 1
+Losses = tuple[float, ...]  # one a fold
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How thorough a cell is."""
+
+    trials: int = 20  # at each party
+    folds: int = 5
+    central: int = 40  # trials of the search on all rows, that "best" comes from
+    candidates: int = 8
+
+    @property
+    def name(self) -> str:
+        """The folder of its cells."""
+        return f"T{self.trials}-k{self.folds}-c{self.central}-n{self.candidates}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Everything that decides a cell, and nothing else."""
+
+    dataset: str
+    family: str
+    parties: int = 3
+    split: str = "iid"
+    seed: int = 0
+    liar: bool = False  # the first party says 1 - loss wherever it should say its loss
+
+    def __post_init__(self) -> None:
+        declared(self.dataset)
+        at_least("parties", self.parties, 1)
+        if self.liar and self.parties < MANY:
+            raise InputError(f"a liar is one of at least {MANY} parties, got {self.parties}")
+
+    @property
+    def searches(self) -> str:
+        """The name of its parties' searches; a lie comes after them."""
+        return f"{self.family}-{self.dataset}-p{self.parties}-{self.split.replace(':', '')}-s{self.seed}"
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return self.searches + ("-liar" if self.liar else "")
+
+
+@dataclass(frozen=True)
+class Pick:
+    """What a rule recommends: a config, with its own place on the path or one that the training chooses."""
+
+    config: Config
+    in_training: bool = False  # by held-out rows, where a training passes through an HP
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Losses of one config on all rows, on the folds that all configs of the cell share.
+
+    Where a fit passes through an HP, ``config`` is without it, and there are losses at each of the stops.
+    """
+
+    config: Config
+    losses: tuple[Losses, ...]  # of each stop; a single one where there is no path
+    stops: tuple[int, ...] = ()  # ascending
+    chosen: tuple[int, ...] = ()  # in each fold, by rows held out of its training rows
+
+    def at(self, stop: int) -> Losses:
+        """Return the losses at a stop; between two of them they are interpolated, on a log scale."""
+        if not self.stops[0] <= stop <= self.stops[-1]:
+            raise FloraError(f"the truth is known from {self.stops[0]} to {self.stops[-1]}, a rule picked {stop}")
+        place, known = np.log(stop), np.log(self.stops)
+        return tuple(float(np.interp(place, known, fold)) for fold in np.transpose(self.losses))
+
+    def as_chosen(self) -> Losses:
+        """Return each fold's loss at the stop that was chosen in its training."""
+        return tuple(self.losses[self.stops.index(stop)][fold] for fold, stop in enumerate(self.chosen))
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Self:
+        """Read a truth of a cell's file."""
+        return cls(entry["config"], tuple(map(tuple, entry["losses"])), tuple(entry["stops"]), tuple(entry["chosen"]))
+
+
+@dataclass(frozen=True)
+class Record:
+    """A cell with what its parties said, and the truth."""
+
+    cell: Cell
+    protocol: Protocol
+    trials: tuple[PartyTrials, ...]
+    confirmed: Confirmed
+    minima: Mapping[str, Config]  # of the plain surfaces, by name
+    predicted: Gain  # of APLM's minimum over the default, as APLM believes it
+    best: Config  # of a search on all rows
+    truths: tuple[Truth, ...]
+    versions: Mapping[str, str]
+
+    @property
+    def default(self) -> Config:
+        """The default config."""
+        return self.trials[0].space.default
+
+    @property
+    def path(self) -> Path | None:
+        """What a fit passes through."""
+        return path_of_trials(self.trials)
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """Each party's number of rows."""
+        return {party.party: party.rows or 0 for party in self.trials}
+
+    def losses(self, pick: Pick) -> Losses:
+        """Return the true losses of what a rule picked."""
+        path = self.path
+        rest = {name: v for name, v in pick.config.items() if path is None or name != path.name}
+        truth = next((truth for truth in self.truths if same_config(truth.config, rest)), None)
+        if truth is None:
+            raise FloraError(f"{self.cell.name}: has no truth of {dict(pick.config)}; a rule picks what was measured")
+        if path is None:
+            return truth.losses[0]
+        return truth.as_chosen() if pick.in_training else truth.at(int(pick.config[path.name]))
+
+    def to_json(self) -> str:
+        """Return the cell's file."""
+        document = {
+            "format": FORMAT,
+            "version": VERSION,
+            "cell": asdict(self.cell),
+            "protocol": asdict(self.protocol),
+            "trials": [json.loads(party.to_json()) for party in self.trials],
+            "confirmed": {party: [confirmation_to_json(c) for c in found] for party, found in self.confirmed.items()},
+            "minima": {name: dict(config) for name, config in self.minima.items()},
+            "predicted": asdict(self.predicted),
+            "best": dict(self.best),
+            "truths": [{**vars(truth), "config": dict(truth.config)} for truth in self.truths],
+            "versions": dict(self.versions),
+        }
+        return json.dumps(document, allow_nan=False) + "\n"
+
+    @classmethod
+    def read(cls, path: FilePath) -> Self:
+        """Read what :meth:`to_json` wrote."""
+        try:
+            document = json.loads(path.read_bytes())
+            if (document["format"], document["version"]) != (FORMAT, VERSION):
+                raise InputError(f"expected {FORMAT!r} version {VERSION}")
+            return cls._from_document(document)
+        except (InputError, KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path}: not a cell that can be read ({error!r:.200})") from error
+
+    @classmethod
+    def _from_document(cls, document: Mapping[str, Any]) -> Self:
+        confirmed = {
+            party: tuple(confirmation_from_json(k, entry) for k, entry in enumerate(found))
+            for party, found in document["confirmed"].items()
+        }
+        return cls(
+            Cell(**document["cell"]),
+            Protocol(**document["protocol"]),
+            tuple(PartyTrials.from_json(json.dumps(party)) for party in document["trials"]),
+            confirmed,
+            document["minima"],
+            Gain(**document["predicted"]),
+            document["best"],
+            tuple(map(Truth.from_json, document["truths"])),
+            document["versions"],
+        )

@@ -1,0 +1,93 @@
+"""Rules: from what is stored of a cell to one recommendation. A new idea is a new line in ``RULES``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from flora.aggregation import Aggregation, conclude
+from flora.benchmark.cells import Pick, Record
+from flora.choice import GROWTH, Choice, choose
+from flora.recommendation import Recommendation
+from flora.regressors import Losses
+from flora.single_shot import FEWEST_HELD, HELD
+from flora.space import Config, Points
+from flora.surface import SURFACES
+from flora.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A named way to recommend."""
+
+    name: str
+    pick: Callable[[Record], Pick]
+
+
+@dataclass(frozen=True)
+class _Silent:
+    """A surface that says nothing: the choice among measured candidates does not ask one, and none need be fitted."""
+
+    def __call__(self, points: Points) -> Losses:
+        """Return zeros: (n, d) -> (n,)."""
+        return np.zeros(len(points))
+
+    def error(self, points: Points) -> Losses:
+        """Return zeros: (n, d) -> (n,)."""
+        return np.zeros(len(points))
+
+
+def flora(record: Record) -> Pick:
+    """Recommend as the product does: confirm the candidates, and keep the default unless the gain is beyond error."""
+    minimum = Recommendation(record.minima["aplm"], 0.0, 0.0)
+    found = Aggregation(record.trials, _Silent(), minimum, None)
+    concluded = conclude(found, record.confirmed, record.rows, "mean")
+    return _by_verdict(record, concluded.recommendation.config, concluded.verdict)
+
+
+def without_size(record: Record) -> Pick:
+    """Recommend as the product does, but for the parties' own sizes."""
+    choice = _choice(record, growth=0.0)
+    return _by_verdict(record, choice.chosen.config, choice.verdict)
+
+
+def without_confirmation(record: Record) -> Pick:
+    """Recommend APLM's minimum, unless APLM itself sees no gain beyond its error."""
+    return _by_verdict(record, record.minima["aplm"], Verdict(record.predicted, "predicted"))
+
+
+def oracle(record: Record) -> Pick:
+    """Recommend what is truly best of what the product chooses among, each trained as the product would."""
+    candidates = [_as_trained(record, candidate.config) for candidate in _choice(record).candidates]
+    everything = [_as_trained(record, record.default), *candidates]
+    return min(everything, key=lambda pick: float(np.mean(record.losses(pick))))
+
+
+def _minimum_of(surface: str) -> Callable[[Record], Pick]:
+    return lambda record: Pick(record.minima[surface])
+
+
+def _choice(record: Record, growth: float = GROWTH) -> Choice:
+    return choose(record.confirmed, record.rows, record.trials[0].space, path=record.path, growth=growth)
+
+
+def _by_verdict(record: Record, config: Config, verdict: Verdict | None) -> Pick:
+    use = verdict is not None and verdict.decision == "use"
+    return _as_trained(record, config if use else record.default)
+
+
+def _as_trained(record: Record, config: Config) -> Pick:
+    """Return what comes of training a config: with rows enough to hold out, the training chooses its place."""
+    enough = HELD * sum(record.rows.values()) >= FEWEST_HELD
+    return Pick(config, in_training=record.path is not None and enough)
+
+
+DEFAULT, APLM = "default", "aplm"
+RULES = (
+    Rule(DEFAULT, lambda record: Pick(record.default)),
+    *(Rule(name, _minimum_of(name)) for name in SURFACES),
+    Rule("flora", flora),
+    Rule("flora without size", without_size),
+    Rule("flora without confirmation", without_confirmation),
+    Rule("oracle", oracle),
+)

@@ -1,0 +1,108 @@
+"""Rules: what they pick in cells whose best answer is known."""
+
+from collections.abc import Callable
+
+import pytest
+
+from flora.benchmark.cells import Pick, Record
+from flora.benchmark.rules import RULES
+from flora.federation import Reply, Step
+from flora.models import family_of
+from flora.single_shot import Request, single_shot
+from flora.space import Config
+from flora.table import describe
+from flora.trials import PartyTrials
+from flora.verdict import Gain
+from tests.benchmark_cases import OTHER, LossOf, made_up_record
+from tests.conftest import two_moons
+
+RULE = {rule.name: rule.pick for rule in RULES}
+
+
+def default_of(family: str) -> Config:
+    return family_of(family).space("classification").default
+
+
+def other_is_better(config: Config) -> float:
+    """At a party: the other candidate beats the default, and both are best at 45 trees."""
+    off = abs(float(config.get("max_iter", 45)) - 45) / 1000
+    default = default_of("hgb" if "max_iter" in config else "svm")
+    same = all(value == default[name] for name, value in config.items() if name != "max_iter")
+    return 0.3 + off if same else 0.2 + off
+
+
+def default_is_better(config: Config) -> float:
+    return 0.5 - other_is_better(config)
+
+
+@pytest.mark.parametrize("family", ["hgb", "svm"])
+def test_the_product_recommends_what_the_parties_confirm(family: str) -> None:
+    record = made_up_record(family, other_is_better, other_is_better)
+    assert RULE["flora"](record) == Pick(OTHER[family])
+    assert RULE["flora without confirmation"](record) == Pick(OTHER[family])
+    assert RULE["default"](record) == Pick(record.default)
+
+
+def test_the_default_is_kept_where_no_gain_shows() -> None:
+    record = made_up_record("svm", default_is_better, default_is_better, predicted=Gain(0.01, 0.02))
+    for name in ("flora", "flora without size", "flora without confirmation", "oracle"):
+        assert RULE[name](record) == Pick(record.default), name
+    assert RULE["aplm"](record) == Pick(OTHER["svm"])
+
+
+def test_many_small_parties_get_more_trees_by_the_size_rule_alone() -> None:
+    record = made_up_record("hgb", other_is_better, other_is_better, parties=10)
+    assert RULE["flora"](record) == Pick({**OTHER["hgb"], "max_iter": round(45 * 10**0.4)})
+    assert RULE["flora without size"](record) == Pick(OTHER["hgb"])
+
+
+def test_with_rows_enough_the_training_chooses_the_trees() -> None:
+    chosen = (45,) * 5
+    few, enough = (
+        made_up_record("hgb", other_is_better, other_is_better, parties=5, rows=rows, chosen=chosen)
+        for rows in (999, 1000)
+    )
+    assert not RULE["flora"](few).in_training
+    for name in ("flora", "flora without size", "flora without confirmation", "oracle"):
+        assert RULE[name](enough).in_training, name
+    assert not RULE["aplm"](enough).in_training  # the paper's
+
+
+def test_the_oracle_knows_the_truth_whatever_the_parties_say() -> None:
+    record = made_up_record("svm", other_is_better, default_is_better)
+    assert RULE["flora"](record) == Pick(OTHER["svm"])
+    assert RULE["oracle"](record) == Pick(record.default)
+
+
+def _answers(record: Record) -> Callable[[Step], list[Reply]]:
+    """Return an engine that answers from the stored cell."""
+    schema = describe(two_moons(30, 0), "kind")
+
+    def answer(trials: PartyTrials) -> Reply:
+        said = tuple(record.confirmed[trials.party])
+        return Reply(trials.party, record.rows[trials.party], schema=schema, trials=trials, confirmations=said)
+
+    return lambda step: [answer(trials) for trials in record.trials]
+
+
+@pytest.mark.parametrize(
+    ("family", "parties", "rows", "local"),
+    [
+        ("svm", 2, 100, default_is_better),
+        ("hgb", 2, 100, other_is_better),
+        ("hgb", 5, 100, other_is_better),
+        ("hgb", 5, 1000, other_is_better),
+    ],
+)
+def test_the_products_own_program_trains_what_the_rule_picks(
+    family: str, parties: int, rows: int, local: LossOf
+) -> None:
+    record = made_up_record(family, local, local, parties=parties, rows=rows, chosen=(45,) * 5)
+    ask, program = _answers(record), single_shot(Request(family, trials=2, folds=5, confirm=2))
+    step = next(program)
+    while step.name != "train":
+        step = program.send(ask(step))
+    program.close()
+    pick = RULE["flora"](record)
+    assert step.payload["config"] == ({**pick.config, "max_iter": 200} if pick.in_training else pick.config)
+    assert step.payload["choose"] == pick.in_training

@@ -121,7 +121,7 @@ def show_comparison(entries: Sequence[Mapping[str, Any]], protocol: str, console
     title = f"Percent, and relative regret: medians over splits ({protocol})"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
     regrets = list(entries[0]["regret"])
-    table.add_column("", no_wrap=True)
+    table.add_column("", overflow="fold")
     for header in ("splits", "base", "best", "gamma", *regrets):
         table.add_column(header, no_wrap=True, justify="right", min_width=5)
     for entry in entries:

@@ -79,7 +79,7 @@ def test_the_seed_decides_and_the_order_of_what_was_tried_does_not() -> None:
         return candidates(flat, SQUARE, seed, best=best, count=5, tried=order)
 
     assert chosen(3, tried) == chosen(3, tried[::-1]) == chosen(3, [*tried[15:], *tried])
-    assert chosen(3, ()) != chosen(4, ())
+    assert chosen(3, []) != chosen(4, [])
 
 
 def test_along_a_path_each_stands_at_its_best_stop_and_they_differ_elsewhere() -> None:

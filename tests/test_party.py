@@ -163,7 +163,7 @@ class TestTrain:
     def test_held_out_rows_choose_and_then_all_rows_train(self) -> None:
         table = two_moons(200, 3)
         table["kind"] = np.where(np.random.default_rng(0).random(200) < 0.4, "upper", table["kind"])  # to be overfitted
-        reply = self.trained(table, held=0.1, choose=True)
+        reply = self.trained(table, held=0.1, choose=True, scoring="neg_log_loss")
         assert reply.trained is not None
         assert 1 <= int(reply.trained["max_iter"]) < 60
         assert dict(reply.trained) == {**FAST, "max_iter": reply.trained["max_iter"]}

@@ -180,9 +180,10 @@ def audit_command(options: Namespace) -> Document:
 def audit_table(entries: Sequence[Entry]) -> Table:
     """Return the entries as a table to look at."""
     table = Table(box=SIMPLE_HEAD)
-    table.add_column("time (UTC)", no_wrap=True, min_width=len("2026-03-01T12:00:00.005"))
-    for header in ("what", "to", "bytes", "SHA-256", "note"):
-        table.add_column(header)
+    for header in ("time (UTC)", "what", "to", "bytes"):
+        table.add_column(header, no_wrap=True)
+    table.add_column("SHA-256", overflow="fold")
+    table.add_column("note", overflow="fold")
     for entry in entries:
         time = entry.time.removesuffix("+00:00")
         table.add_row(

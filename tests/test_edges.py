@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flora.collective import Alone, Collective, Floats, Reduction
-from flora.engines.inprocess import in_step
+from flora.meeting import in_step
 from flora.models.edges import Edges, agree_on_edges
 from tests.conftest import PassesOn
 

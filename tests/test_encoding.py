@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flora.collective import Alone, Collective, Floats, Reduction
-from flora.engines.inprocess import in_step
 from flora.errors import DataError, InputError
+from flora.meeting import in_step
 from flora.models.encoding import Encoding, fit_encoding
 from flora.schema import Column, Schema
 from flora.table import Rows

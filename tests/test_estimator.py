@@ -10,8 +10,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from flora.collective import Alone, Collective
-from flora.engines.inprocess import in_step
 from flora.errors import DataError, InputError, SpaceError
+from flora.meeting import in_step
 from flora.models import Family, family_of
 from flora.models.encoding import fit_encoding
 from flora.models.estimator import AnyEstimator, SoftVote

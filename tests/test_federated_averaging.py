@@ -8,7 +8,7 @@ from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
 from flora.collective import Alone, Collective
-from flora.engines.inprocess import in_step
+from flora.meeting import in_step
 from flora.models.federated_averaging import Part, Standing, average, learners_of
 from flora.models.mlp import SETTINGS
 from flora.randomness import derived_seed

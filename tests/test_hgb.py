@@ -11,8 +11,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from flora.collective import Alone, Collective, Floats, Reduction
-from flora.engines.inprocess import in_step
 from flora.errors import InputError, SpaceError
+from flora.meeting import in_step
 from flora.models import Family, family_of
 from flora.models.edges import agree_on_edges
 from flora.models.hgb import BoostedTrees, GradientBoosting, _binned, _categories, _on_raw_values, _params

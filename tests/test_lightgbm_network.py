@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from flora.collective import Alone, Collective, Floats, Reduction
-from flora.engines.inprocess import in_step
 from flora.errors import CollectiveError
+from flora.meeting import in_step
 from flora.models.lightgbm_network import Network, connected
 from tests.conftest import PassesOn
 

@@ -13,8 +13,8 @@ from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
 from flora.collective import Alone, Collective
-from flora.engines.inprocess import in_step
 from flora.errors import InputError
+from flora.meeting import in_step
 from flora.models import Family, Held, Trained
 from flora.models.encoding import fit_encoding
 from flora.models.federated_averaging import AGGREGATOR

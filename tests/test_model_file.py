@@ -12,8 +12,8 @@ import pytest
 
 from flora.archive import archive_of, members_of
 from flora.collective import Alone
-from flora.engines.inprocess import in_step
 from flora.errors import DataError, InputError
+from flora.meeting import in_step
 from flora.model_file import StoredModel, pack, read_model, unpack
 from flora.models.estimator import AnyEstimator, SoftVote
 from flora.randomness import stream

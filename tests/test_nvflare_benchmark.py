@@ -3,8 +3,8 @@ from functools import partial
 import numpy as np
 
 from flora.collective import Alone, Collective
-from flora.engines.inprocess import in_step
 from flora.engines.nvflare.benchmark import SIZES, latency_of, made_up_rows, train
+from flora.meeting import in_step
 
 
 def share(rows: int, collective: Collective) -> str:

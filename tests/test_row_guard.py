@@ -11,8 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from flora.archive import members_of
 from flora.collective import Collective, Floats, Reduction
-from flora.engines.inprocess import in_step
 from flora.errors import DataError
+from flora.meeting import in_step
 from flora.models.estimator import AnyEstimator, SoftVote
 from flora.randomness import stream
 from flora.schema import Task

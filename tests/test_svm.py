@@ -10,8 +10,8 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from flora.collective import Alone, Collective
-from flora.engines.inprocess import in_step
 from flora.errors import DataError, InputError
+from flora.meeting import in_step
 from flora.models import Family
 from flora.models.encoding import fit_encoding
 from flora.models.svm import STEPS, FourierFeatures, SupportVectorModel, SupportVectors

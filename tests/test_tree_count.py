@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from flora.collective import Alone, Collective
-from flora.engines.inprocess import in_step
+from flora.meeting import in_step
 from flora.models import Held, Trained
 from flora.models.hgb import BoostedTrees, GradientBoosting
 from flora.models.tree_count import best_tree_count, row_losses

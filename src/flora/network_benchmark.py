@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 from flora.commands import Document, print_line
-from flora.engines.inprocess import in_step
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Consortium, Kit
 from flora.engines.nvflare.kits import ENGINE, make_kits
 from flora.engines.nvflare.remote import run_for
 from flora.engines.nvflare.session import NoAggregatorError, Session, read_outcome, session
 from flora.errors import FloraError, InputError
+from flora.meeting import in_step
 from flora.network_commands import child, free_port, note, stoppable
 from flora.single_shot import Request
 from flora.workers import one_thread

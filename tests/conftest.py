@@ -27,6 +27,11 @@ class PassesOn:
         """The other's size."""
         return self.inner.size
 
+    @property
+    def far(self) -> bool:
+        """Whether the other is far."""
+        return self.inner.far
+
 
 SVM_SPACE = SearchSpace.from_json(
     {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flora.collective import Collective, reduce_block
+from flora.collective import Collective
 from flora.engines.nvflare import collective as collective_module
 from flora.engines.nvflare import hub as hub_module
 from flora.engines.nvflare.collective import (
@@ -64,18 +64,6 @@ def test_sums_maxima_and_parts_come_back_in_the_shape_they_went() -> None:
     assert found[0][5] == [[0.0 + 1 + (0.1 + 1) + (0.2 + 1)] * 3] * 2
     assert found[0][6] == 2.0
     assert found[0][7] == [b"0", b"1", b"2"]
-
-
-def test_only_the_part_that_a_party_wants_comes_back() -> None:
-    line = Line()
-    ends = {party: line.end_of(party) for party in PARTIES}
-
-    def share(party: str) -> list[float]:
-        return list(map(float, reduce_block(ends[party], np.arange(4.0), ends[party].rank, 4)))
-
-    with ThreadPoolExecutor(3) as pool:
-        assert list(pool.map(share, PARTIES)) == [[0, 3, 6, 9], [3, 6, 9], [6, 9]]
-    assert [end.cost.received for end in ends.values()] == [32, 24, 16]
 
 
 def test_lost_messages_change_nothing() -> None:

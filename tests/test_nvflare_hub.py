@@ -80,22 +80,6 @@ def test_a_repeated_call_is_answered_again() -> None:
     assert last.data == numbers(15.0)
 
 
-def test_each_party_may_want_another_part_of_a_sum() -> None:
-    hub, post = open_hub()
-    blocks = {"a": (0, 1), "b": (1, 3), "c": (3, 3)}
-    for party, block in blocks.items():
-        hub.receive(party, party, Call(7, 0, "sum", (3,), block), numbers(1.0, 2.0, 3.0))
-    assert {address: answer.data for address, answer in post.sent} == {
-        "a": numbers(3.0),
-        "b": numbers(6.0, 9.0),
-        "c": b"",
-    }
-    again = give(hub, "b", b"", kind="again")
-    assert again is not None
-    assert again.data == numbers(6.0, 9.0)
-    assert hub.traffic.sent == {"a": 8, "b": 16, "c": 0}
-
-
 def test_who_waits_for_long_is_told_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub_module, "PATIENCE", -1.0)
     hub, post = open_hub()
@@ -118,8 +102,6 @@ def test_who_waits_for_long_is_told_to_ask_again(monkeypatch: pytest.MonkeyPatch
         ("a", Call(7, 0, "sum", (2,)), numbers(1), r"party 'a' sent 8 bytes for a sum of shape \(2,\)"),
         ("a", Call(7, 0, "sum", (1,)), b"123", r"party 'a' sent 3 bytes for a sum of shape \(1,\)"),
         ("a", Call(7, 0, "run", ()), b"", "party 'a' sent a call of the kind 'run'"),
-        ("a", Call(7, 0, "sum", (1,), (0, 2)), numbers(1), r"party 'a' sent a wish for the part \(0, 2\) of a sum"),
-        ("a", Call(7, 0, "max", (1,), (0, 1)), numbers(1), r"party 'a' sent a wish for the part \(0, 1\) of a max"),
         ("a", Call(7, 0, "gather"), bytes(MOST_BYTES + 1), "party 'a' sent a message of [0-9]+ bytes, where"),
     ],
 )
@@ -170,8 +152,6 @@ def test_a_closed_hub_lets_nobody_wait() -> None:
         {"step": 1, "number": 0, "kind": None, "shape": []},
         {"step": 1, "number": 0, "kind": "sum", "shape": [1] * 20},
         {"step": 1, "number": 2**60, "kind": "sum", "shape": []},
-        {"step": 1, "number": 0, "kind": "sum", "shape": [], "block": [1]},
-        {"step": 1, "number": 0, "kind": "sum", "shape": [], "block": [0, 1.5]},
     ],
 )
 def test_a_call_that_is_none_is_refused(headers: dict[str, Any]) -> None:
@@ -182,5 +162,4 @@ def test_a_call_that_is_none_is_refused(headers: dict[str, Any]) -> None:
 def test_a_call_comes_back_as_it_was() -> None:
     call = Call(3, 12, "max", (2, 0, 5))
     assert call_from_headers(call_to_headers(call)) == call
-    assert call_from_headers(call_to_headers(Call(3, 12, "sum", (9,), (2, 5)))) == Call(3, 12, "sum", (9,), (2, 5))
     assert call.fault(0) is None

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,11 @@ class Collective(Protocol):
         """The number of parties."""
         ...
 
+    @property
+    def far(self) -> bool:
+        """Whether an exchange takes so long that computing a thing twice is cheaper than asking for it."""
+        ...
+
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
         """Return the parties' elementwise sum (or maximum): the same shape, the same bytes at each party."""
         ...
@@ -33,21 +38,13 @@ class Collective(Protocol):
         ...
 
 
-@runtime_checkable
-class ReducesBlocks(Protocol):
-    """A collective that can hand out a part of a sum alone, so that only this part travels."""
-
-    def reduce_block(self, values: Floats, start: int, stop: int) -> Floats:
-        """Return the parties' elementwise sum from ``start`` to ``stop``; each party may name another part."""
-        ...
-
-
 @dataclass(frozen=True)
 class Alone:
     """The collective of a party that trains by itself, as in the local search."""
 
     rank: int = 0
     size: int = 1
+    far: bool = False
 
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:  # noqa: ARG002  (one party: no sum)
         """Return the party's own values, as an array of its own."""
@@ -56,13 +53,6 @@ class Alone:
     def allgather(self, data: bytes) -> Sequence[bytes]:
         """Return the party's own bytes."""
         return [data]
-
-
-def reduce_block(collective: Collective, values: Floats, start: int, stop: int) -> Floats:
-    """Return a part of the parties' elementwise sum: (n,) -> (stop - start,)."""
-    if isinstance(collective, ReducesBlocks):
-        return collective.reduce_block(values, start, stop)
-    return collective.allreduce(values)[start:stop]
 
 
 def reduce_in_order(parts: Sequence[Floats], reduction: Reduction) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from flora.collective import Collective, Floats, Reduction, reduce_in_order
+from flora.collective import Floats, Reduction, reduce_in_order
 from flora.errors import CollectiveError
 
 R = TypeVar("R")
@@ -72,6 +72,7 @@ class ThreadCollective:
     rank: int
     size: int
     hub: _Hub
+    far: bool = False
 
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
         """Return the parties' elementwise sum or maximum, made in the order of the ranks."""
@@ -87,7 +88,7 @@ class ThreadCollective:
         return self.hub.exchange(self.rank, call, contribution)
 
 
-def in_step(parties: Sequence[Callable[[Collective], R]]) -> list[R]:
+def in_step(parties: Sequence[Callable[[ThreadCollective], R]]) -> list[R]:
     """Run the parties' shares of one training, each in a thread of its own; return what each returned."""
     hub = _Hub(len(parties))
 

@@ -214,11 +214,11 @@ def handshake(port: int, context: ssl.SSLContext) -> str:
 ROGUE = """
 import flora.engines.nvflare.collective as module
 
-def wrong(self, kind, shape, data, block=None):
+def wrong(self, kind, shape, data):
     from flora.engines.nvflare.hub import Call
     number = self.cost.calls
     self.cost.calls += 1
-    call = Call(self.step + {step}, number, kind, shape, block)
+    call = Call(self.step + {step}, number, kind, shape)
     return self._answered(call, data + bytes({more}))
 
 

@@ -9,6 +9,7 @@ share of the second derivatives, where its serial one counts them; neither is th
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple, Self
 
@@ -23,6 +24,7 @@ from flora.models import Held, Scores, Trained
 from flora.models.edges import Edges, agree_on_edges
 from flora.models.lightgbm_network import connected
 from flora.models.scored import score_of
+from flora.models.stand_ins import with_stand_ins
 from flora.models.tree_count import best_tree_count
 from flora.randomness import derived_seed
 from flora.schema import Schema, Task
@@ -129,17 +131,11 @@ class GradientBoosting:
         params = _params(config, rows.schema, seed)
         edges = agree_on_edges(rows.X, _categories(rows.schema), collective, most=params["max_bin"] - 1)
         start = _start(rows, collective)
-        dataset = _binned(rows, edges, params).set_init_score(np.repeat(start, len(rows)))
-        together = {"tree_learner": "data", "pre_partition": True, "num_machines": collective.size}
-        with connected(collective) as network:
-            booster = lgb.Booster({**params, **together}, dataset)
-            network.check()
-            for _ in range(params["num_iterations"]):
-                finished = booster.update()
-                network.check()
-                if finished:
-                    break
-            text = booster.model_to_string()
+        text = with_stand_ins(
+            collective,
+            partial(_grown, rows, edges, start, params),
+            partial(_grown, _one_row(rows, params), edges, start, params),
+        )
         model = BoostedTrees.from_text(_on_raw_values(text, edges, start), rows.schema)
         if held is None:
             return Trained(model, config)
@@ -250,6 +246,27 @@ def _start(rows: Rows, collective: Collective) -> Floats:
     counts = collective.allreduce(np.bincount(rows.y, minlength=len(rows.schema.classes)).astype(np.float64))
     scores = np.log(np.maximum(counts / counts.sum(), 1e-15))  # LightGBM's own floor
     return np.asarray(scores[1:] - scores[:1] if len(scores) == 2 else scores)
+
+
+def _grown(rows: Rows, edges: Edges, start: Floats, params: Mapping[str, Any], collective: Collective) -> str:
+    """Return LightGBM's text of the trees that are grown together, on bin numbers."""
+    dataset = _binned(rows, edges, params).set_init_score(np.repeat(start, len(rows)))
+    together = {"tree_learner": "data", "pre_partition": True, "num_machines": collective.size}
+    with connected(collective) as network:
+        booster = lgb.Booster({**params, **together}, dataset)
+        network.check()
+        for _ in range(params["num_iterations"]):
+            finished = booster.update()
+            network.check()
+            if finished:
+                break
+        text: str = booster.model_to_string()
+    return text
+
+
+def _one_row(rows: Rows, params: Mapping[str, Any]) -> Rows:
+    """Return one row, as often as it takes for LightGBM's bagging to leave two of it."""
+    return rows.take(np.zeros(int(np.ceil(2 / params["bagging_fraction"])), dtype=np.int64))
 
 
 def _binned(rows: Rows, edges: Edges, params: Mapping[str, Any]) -> lgb.Dataset:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from lightgbm.basic import _LIB, LightGBMError, _safe_call
 
-from flora.collective import Collective, reduce_block
+from flora.collective import Collective
 from flora.errors import CollectiveError
 
 _SIZES = c.POINTER(c.c_int)
@@ -58,8 +58,8 @@ class Network:
                 raise CollectiveError(f"LightGBM may only add numbers of 8 bytes here, got {type_size}")
             own = np.frombuffer(c.string_at(source, size), dtype=np.float64)
             start, length = starts[self.collective.rank], lengths[self.collective.rank]
-            block = reduce_block(self.collective, own, start // 8, (start + length) // 8)
-            c.memmove(target, block.tobytes(), length)
+            total = self.collective.allreduce(own)
+            c.memmove(target, total[start // 8 : (start + length) // 8].tobytes(), length)
 
         self._guard(exchange, target, room)
 

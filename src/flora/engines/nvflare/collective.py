@@ -89,6 +89,7 @@ class CellCollective:
     exchange: Callable[[Any, float], Any]  # sends a message to the hub and returns its answer
     stopped: Callable[[], bool]
     cost: Cost = field(default_factory=Cost)
+    far: bool = True
 
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
         """Return the parties' elementwise sum or maximum, made in the order of the ranks."""
@@ -98,16 +99,6 @@ class CellCollective:
             raise CollectiveError(f"the aggregator answered {len(answer.data)} bytes to a sum of {own.nbytes}")
         return np.frombuffer(answer.data, dtype=np.float64).reshape(np.shape(values)).copy()
 
-    def reduce_block(self, values: Floats, start: int, stop: int) -> Floats:
-        """Return a part of the parties' elementwise sum; only this part comes back."""
-        own = np.ascontiguousarray(values, dtype=np.float64)
-        answer = self._call("sum", np.shape(values), own.tobytes(), (start, stop))
-        if len(answer.data) != 8 * (stop - start):
-            raise CollectiveError(
-                f"the aggregator answered {len(answer.data)} bytes to a part of {stop - start} numbers"
-            )
-        return np.frombuffer(answer.data, dtype=np.float64).copy()
-
     def allgather(self, data: bytes) -> Sequence[bytes]:
         """Return every party's bytes, in the order of the ranks."""
         answer = self._call("gather", (), bytes(data))
@@ -116,11 +107,11 @@ class CellCollective:
         ends = np.cumsum((0, *answer.lengths)).tolist()
         return [answer.data[a:b] for a, b in pairwise(ends)]
 
-    def _call(self, kind: str, shape: tuple[int, ...], data: bytes, block: tuple[int, int] | None = None) -> Answer:
+    def _call(self, kind: str, shape: tuple[int, ...], data: bytes) -> Answer:
         if len(data) > MOST_BYTES:
             raise CollectiveError(f"a message may have {MOST_BYTES} bytes, got {len(data)}")
         began = perf_counter()
-        call = Call(self.step, self.cost.calls, kind, shape, block)
+        call = Call(self.step, self.cost.calls, kind, shape)
         answer = self._answered(call, data)
         cost = self.cost
         cost.calls, cost.sent, cost.received = cost.calls + 1, cost.sent + len(data), cost.received + len(answer.data)

@@ -5,7 +5,7 @@ is kept, and the last sum is handed out again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -27,7 +27,6 @@ class Call:
     number: int
     kind: str
     shape: tuple[int, ...] = ()
-    block: tuple[int, int] | None = None  # the part of the sum that this party wants, in numbers
 
     @property
     def words(self) -> str:
@@ -42,8 +41,6 @@ class Call:
             return f"a message of {size} bytes, where {MOST_BYTES} are allowed"
         if self.kind != "gather" and size != 8 * int(np.prod(self.shape, dtype=np.int64)):
             return f"{size} bytes for a {self.words}"
-        if self.block is not None and not (self.kind == "sum" and 0 <= self.block[0] <= self.block[1] <= size // 8):
-            return f"a wish for the part {self.block} of a {self.words}"
         return None
 
 
@@ -85,7 +82,6 @@ class Hub:
     _parts: dict[str, bytes] = field(default_factory=dict)
     _waiting: dict[str, tuple[Address, float]] = field(default_factory=dict)
     _last: Answer | None = None
-    _blocks: dict[str, tuple[int, int]] = field(default_factory=dict)  # which part of the last sum each one wants
     _lock: Any = field(default_factory=Lock)
 
     def receive(self, party: str, address: Address, call: Call, data: bytes) -> Answer | None:
@@ -126,7 +122,7 @@ class Hub:
             self.over = fault
             return Answer("over", call.number, reason=fault)
         if self._last is not None and call.number == self._last.number:
-            return self._cut(self._last, party)
+            return self._last
         if call.kind != "again":
             self._calls[party], self._parts[party] = call, data
             self.traffic.received[party] = self.traffic.received.get(party, 0) + len(data)
@@ -161,30 +157,20 @@ class Hub:
             total = reduce_in_order(numbers, "sum" if kind == "sum" else "max")
             self._last = Answer("ok", self._number, data=total.tobytes())
         self._number += 1
-        self._blocks = {party: call.block for party, call in self._calls.items() if call.block is not None}
         self._calls, self._parts = {}, {}
         self.traffic.calls += 1
         for party in self.parties:
-            sent = len(self._cut(self._last, party).data)
-            self.traffic.sent[party] = self.traffic.sent.get(party, 0) + sent
+            self.traffic.sent[party] = self.traffic.sent.get(party, 0) + len(self._last.data)
         return self._everyone_waiting(self._last)
-
-    def _cut(self, answer: Answer, party: str) -> Answer:
-        """Return the part of an answer that a party wants."""
-        if party not in self._blocks or answer.state != "ok":
-            return answer
-        start, stop = self._blocks[party]
-        return replace(answer, data=answer.data[8 * start : 8 * stop])
 
     def _everyone_waiting(self, answer: Answer) -> list[tuple[Address, Answer]]:
         waiting, self._waiting = self._waiting, {}
-        return [(address, self._cut(answer, party)) for party, (address, _) in waiting.items()]
+        return [(address, answer) for address, _ in waiting.values()]
 
 
 def call_to_headers(call: Call) -> dict[str, Any]:
     """Return a call as plain values."""
-    document = {"step": call.step, "number": call.number, "kind": call.kind, "shape": list(call.shape)}
-    return document if call.block is None else {**document, "block": list(call.block)}
+    return {"step": call.step, "number": call.number, "kind": call.kind, "shape": list(call.shape)}
 
 
 def call_from_headers(headers: Mapping[str, Any]) -> Call:
@@ -195,8 +181,4 @@ def call_from_headers(headers: Mapping[str, Any]) -> Call:
         raise ValueError("a call has a step, a number and a shape of whole numbers")
     if not isinstance(kind, str) or len(whole) > 10:
         raise ValueError("a call has a kind, and a shape of few axes")
-    block = headers.get("block")
-    if block is not None and not (isinstance(block, list) and len(block) == 2 and all(type(n) is int for n in block)):
-        raise ValueError("a call has a block of two whole numbers, or none")
-    wanted = None if block is None else (block[0], block[1])
-    return Call(step, number, kind, tuple(shape), wanted)  # type: ignore[arg-type]  # checked above
+    return Call(step, number, kind, tuple(shape))  # type: ignore[arg-type]  # checked above

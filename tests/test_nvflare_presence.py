@@ -1,7 +1,7 @@
 import pytest
 
 from flora.engines.nvflare import presence as presence_module
-from flora.engines.nvflare.presence import SILENCE, START, Presence
+from flora.engines.nvflare.presence import QUIET, SILENCE, START, Presence
 
 
 class Clock:
@@ -47,6 +47,16 @@ def test_counts_stay_until_new_ones_come(clock: Clock) -> None:
     presence.heard("a", (3, 9))
     presence.heard("a")
     assert presence.counts("a") == (3, 9)
+
+
+def test_a_party_that_had_begun_is_quiet_before_it_is_lost(clock: Clock) -> None:
+    presence = Presence()
+    presence.heard("a")
+    clock.now += QUIET + 1
+    assert presence.quiet(["a", "b"]) == ["a"]
+    assert presence.lost(["a", "b"]) == []
+    presence.heard("a")
+    assert presence.quiet(["a", "b"]) == []
 
 
 def test_a_lost_party_is_named_within_ten_seconds() -> None:

@@ -270,12 +270,13 @@ class FloraController(Controller):  # type: ignore[misc]
         if asked is None:
             return {"step": "", "parties": {}}
         missing = asked.missing
-        lost = self._presence.lost(missing)
+        states = dict.fromkeys(missing, "works")
+        states |= dict.fromkeys(self._presence.quiet(missing), "quiet")
+        states |= dict.fromkeys(self._presence.lost(missing), "silent")
         parties = {}
         for party in asked.parties:
             done, total = self._presence.counts(party)
-            state = "silent" if party in lost else "works" if party in missing else "has answered"
-            parties[party] = {"state": state, "done": done, "total": total}
+            parties[party] = {"state": states.get(party, "has answered"), "done": done, "total": total}
             parties[party]["silence"] = round(self._presence.silence(party), 1)
         return {"step": asked.step.name, "number": asked.number, "parties": parties}
 

@@ -6,6 +6,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
+QUIET = 4.0  # seconds after which who follows the run is told; it may only be slow
 SILENCE = 8.0  # seconds after which a party counts as lost; it beats every second
 START = 120.0  # seconds that a party has for its first sign
 
@@ -38,6 +39,12 @@ class Presence:
 
     def lost(self, parties: Iterable[str]) -> list[str]:
         """Return those who have been silent for too long."""
+        return [p for p in parties if self.silence(p) > (SILENCE if self._has_begun(p) else START)]
+
+    def quiet(self, parties: Iterable[str]) -> list[str]:
+        """Return those who had begun, and have been silent for a while."""
+        return [p for p in parties if self._has_begun(p) and self.silence(p) > QUIET]
+
+    def _has_begun(self, party: str) -> bool:
         with self._lock:
-            seen = set(self._seen)
-        return [p for p in parties if self.silence(p) > (SILENCE if p in seen else START)]
+            return party in self._seen

@@ -144,12 +144,11 @@ class Follower:
         for party, entry in parties.items():
             if step == "search" and entry["total"]:
                 self.progress(party, entry["done"], entry["total"])
-        silent = [p for p, entry in parties.items() if entry["state"] == "silent"]
+        silent = [p for p, entry in parties.items() if entry["state"] in ("quiet", "silent")]
         at_work = [p for p, entry in parties.items() if entry["state"] == "works"]
-        words = [f"{', '.join(at_work)} at work"] if at_work else ["all have answered"]
-        if silent:
-            words.append(f"{', '.join(silent)} gives no sign of life")
-        self._tell(f"{step}: {'; '.join(words)}")
+        words = [f"{', '.join(at_work)} at work"] * bool(at_work)
+        words += [f"{', '.join(silent)} gives no sign of life"] * bool(silent)
+        self._tell(f"{step}: {'; '.join(words) or 'all have answered'}")
 
     def _go_on(self, outcome: dict[str, Any]) -> None:
         """Decide after a run that did not finish: again, without somebody, or not at all."""

@@ -1,10 +1,14 @@
 """A run over the network gives the same bytes as the run in process, for every family."""
 
 import json
+import socket
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.network.capture import Capture
 from tests.network.conftest import Network, answer_of, bytes_of
 
 pytestmark = pytest.mark.network
@@ -14,6 +18,22 @@ TREE_SPACE = {
     "max_depth": {"type": "int", "range": [1, 8], "default": 3},
     "min_samples_leaf": {"type": "int", "range": [1, 9], "default": 1},
 }
+
+# Of the messages: what a reply, a trial and a step are called, and the names of a column and a class.
+TELLING = [b"flora-reply", b"flora-trials", b"flora-step", b'"loss"', b'\\"loss\\"', b'"kind"', b"upper"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def capture() -> Iterator[Capture | None]:
+    """Listen to loopback while the module's runs go on; None where that is not allowed."""
+    found = Capture(TELLING)
+    try:
+        found.start()
+    except PermissionError:
+        yield None
+        return
+    yield found
+    found.stop()
 
 
 @pytest.mark.parametrize("model", ["svm", "hgb", "mlp", TREE])
@@ -53,3 +73,20 @@ def test_what_left_is_in_the_audit_log(shared: Network) -> None:
     entries = verify(shared.kits / "north" / "state" / "audit.jsonl")
     steps = {entry.what.split(":")[0] for entry in entries}
     assert {"describe", "search", "confirm", "certify", "train"} <= steps
+
+
+def test_nothing_travels_in_the_clear(shared: Network, capture: Capture | None) -> None:
+    """All of the runs above: between the machines' processes and within a machine."""
+    if capture is None:
+        pytest.skip("a raw socket needs CAP_NET_RAW")
+    port = shared.consortium.port
+    inward = [line for line in capture.bytes_of if line[1] == port]
+    assert sum(capture.bytes_of[line] for line in inward) > 100_000
+    assert {capture.opening[line][:2] for line in inward} == {b"\x16\x03"}  # every line begins with a TLS hello
+    assert capture.seen == set()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:  # what does travel so is seen
+        with socket.create_connection(server.getsockname()) as line:
+            line.sendall(b"{" + TELLING[0])
+            time.sleep(1.0)
+        assert (TELLING[0], server.getsockname()[1]) in {(word, ports[1]) for word, ports in capture.seen}

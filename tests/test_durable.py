@@ -6,12 +6,12 @@ from threading import Event, Thread
 
 import pytest
 
-from flora.durable import append_durably, locked, write_durably
+from flora.durable import append_durably, locked, write_whole
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.json"
-    write_durably(path, b"old")
+    write_whole(path, b"old")
 
     def fail(file: int) -> None:
         raise OSError("the disk is gone")
@@ -19,9 +19,9 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monke
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fail)
         with pytest.raises(OSError, match="the disk is gone"):
-            write_durably(path, b"new")
+            write_whole(path, b"new")
     assert path.read_bytes() == b"old"
-    write_durably(path, b"new")
+    write_whole(path, b"new")
     assert path.read_bytes() == b"new"
     assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
 

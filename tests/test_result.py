@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from flora.aggregation import Aggregation
 from flora.errors import InputError
 from flora.recommendation import Recommendation
-from flora.result import RunFolder, aggregate_document, safe_name, write_whole
+from flora.result import RunFolder, aggregate_document, safe_name
 from flora.surface import SurfaceChoice, fit_surface
 from flora.trials import PartyTrials, Trial
 from flora.verdict import Gain, Verdict
@@ -65,11 +65,3 @@ def test_a_folder_is_continued_by_its_own_run_only(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
     with pytest.raises(InputError, match="is not a folder of this run"):
         RunFolder(tmp_path / "file", {"seed": 0})
-
-
-def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
-    write_whole(tmp_path / "a.json", b"old")
-    (tmp_path / ".a.json.draft").mkdir()  # the draft cannot be written
-    with pytest.raises(OSError, match="draft"):
-        write_whole(tmp_path / "a.json", b"new")
-    assert (tmp_path / "a.json").read_bytes() == b"old"

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from flora.durable import append_durably, locked, sync_folder, write_durably
+from flora.durable import append_durably, locked, sync_folder, write_whole
 from flora.errors import FloraError, InputError
 from flora.space_formats import load_json
 
@@ -121,7 +121,7 @@ class AuditLog:
             return previous
         note = f"a write was cut short after {len(torn)} bytes, whose digest this is; they are not in the file any more"
         entry = Entry.made(self._now(), REPAIR, "nobody", torn, note, previous)
-        write_durably(self.path, self.path.read_bytes()[: -len(torn)] + entry.to_line())
+        write_whole(self.path, self.path.read_bytes()[: -len(torn)] + entry.to_line())
         return entry.hash
 
     def _end(self) -> tuple[bytes, bytes]:

@@ -14,13 +14,14 @@ from rich.console import Console
 from flora.aggregation import Aggregation, conclude
 from flora.aggregation import aggregate as aggregate_trials
 from flora.console import progress_bars, show_result
+from flora.durable import write_whole
 from flora.engines.inprocess import in_process
 from flora.errors import DataError, InputError
 from flora.exchange import ANSWER, Answer, Candidates, check_answers, format_of
 from flora.federation import Ask, Reply, Step, drive
 from flora.model_file import read_model
 from flora.party import Party
-from flora.result import RunFolder, aggregate_document, read_run, tune_document, write_whole
+from flora.result import RunFolder, aggregate_document, read_run, tune_document
 from flora.schema import Schema, agree
 from flora.single_shot import Request, plan_of, schema_of, single_shot, trials_of
 from flora.space_formats import read_space

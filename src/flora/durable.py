@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def write_durably(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that it is on the disk as a whole or not at all, whatever happens meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.draft")
     with draft.open("wb") as file:
         file.write(data)

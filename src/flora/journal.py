@@ -13,7 +13,7 @@ from threading import RLock
 from typing import Any
 from urllib.parse import quote
 
-from flora.durable import sync_folder, write_durably
+from flora.durable import sync_folder, write_whole
 from flora.errors import FloraError, InputError
 from flora.federation import Ask, Reply, Step
 from flora.plan import first_difference
@@ -51,7 +51,7 @@ class Journal:
                 for path in _kept(place):
                     path.unlink()
                 self._anew.discard(place)
-            write_durably(place / _file_name(reply.party), reply_to_json(reply).encode())
+            write_whole(place / _file_name(reply.party), reply_to_json(reply).encode())
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -73,7 +73,7 @@ class Journal:
         elif any(not path.name.endswith(".draft") for path in self.folder.iterdir()):
             raise InputError(f"{self.folder} holds something else: it has no {RUN}")
         else:
-            write_durably(marker, json.dumps(identity, indent=1).encode())
+            write_whole(marker, json.dumps(identity, indent=1).encode())
 
     def _place(self, step: Step) -> Path:
         """Return the step's folder. Steps are numbered as this process comes to them; one that comes again is the same.
@@ -89,7 +89,7 @@ class Journal:
         if not stored.exists():
             place.mkdir(exist_ok=True)
             sync_folder(self.folder)
-            write_durably(stored, text.encode())
+            write_whole(stored, text.encode())
         elif stored.read_bytes() != text.encode():
             difference = _difference(_stored(stored), json.loads(text)) or "its fields come in another order"
             raise InputError(f"{place} was asked for otherwise: {difference}; use another folder, or delete it")

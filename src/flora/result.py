@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from flora.aggregation import Aggregation
 from flora.choice import Candidate, Objective
+from flora.durable import write_whole
 from flora.errors import InputError
 from flora.models import family_of
 from flora.plan import first_difference
@@ -186,11 +187,3 @@ def safe_name(party: str) -> str:
     """
     letters = "".join(c if c.isalnum() or c in " -_=." else quote(c, safe="") for c in party)
     return f"%2E{letters[1:]}" if letters.startswith(".") else letters
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is there as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_bytes(data)
-    draft.replace(path)

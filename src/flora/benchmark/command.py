@@ -14,10 +14,10 @@ from flora.benchmark.rules import RULES
 from flora.benchmark.run import FOLDER, CellRecord, bench_of
 from flora.benchmark.show import show, to_csv
 from flora.console import work_bar
+from flora.durable import write_whole
 from flora.errors import InputError
 from flora.experiments.pieces import Bench, Piece, missing, run, work_done
 from flora.plan import at_least
-from flora.result import write_whole
 
 FAMILIES = ("hgb", "svm")
 WIDTH = 110  # where the output is no terminal: a column for each rule

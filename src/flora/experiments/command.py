@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from flora.console import show_aggregate, show_comparison, show_testbed, work_bar
+from flora.durable import write_whole
 from flora.errors import InputError
 from flora.experiments import testbed
 from flora.experiments.aggregate import from_cells, from_published_cells
@@ -19,7 +20,6 @@ from flora.experiments.datasets import DATASETS, folder
 from flora.experiments.page import page
 from flora.experiments.pieces import Bench, Piece, missing, read_row, run, work_done
 from flora.experiments.run import CellRow, searches_of
-from flora.result import write_whole
 
 Document = dict[str, Any]
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from flora.result import write_whole
+from flora.durable import write_whole
 
 FOLDER = "machines"
 

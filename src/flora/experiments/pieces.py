@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flora.durable import write_whole
 from flora.errors import FloraError
 from flora.experiments.cells import Protocol
 from flora.experiments.machine import note_machine
 from flora.models import family_of
 from flora.plan import SearchPlan
-from flora.result import write_whole
 from flora.search import search_locally
 from flora.table import Rows
 

@@ -14,6 +14,7 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
 from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey
 
+from flora.durable import write_whole
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, answer_to_message, header_of
 from flora.engines.nvflare.desk import Desk
 from flora.engines.nvflare.executor import COLLECTIVE_STEPS, FIELD
@@ -24,7 +25,7 @@ from flora.engines.nvflare.service import watch_parent
 from flora.errors import FloraError, InputError
 from flora.federation import Reply, Step, drive
 from flora.journal import Journal
-from flora.result import MODEL, safe_name, tune_document, write_whole
+from flora.result import MODEL, safe_name, tune_document
 from flora.single_shot import single_shot
 from flora.wire import MOST_REPLY, reply_from_json, step_to_json
 

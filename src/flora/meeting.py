@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Condition
 from typing import Any, TypeVar
@@ -33,30 +33,43 @@ class LeftAloneError(CollectiveError):
     """A party waits for one that has left: never the cause of the end, always its consequence."""
 
 
+@dataclass
+class _Round:
+    """One exchange: what each rank calls and contributes, and what came of it."""
+
+    calls: dict[int, str] = field(default_factory=dict)
+    contributions: dict[int, Any] = field(default_factory=dict)
+    result: Any = None
+
+
 class _Hub:
-    """Hands every party's contribution to everyone when the last one has arrived."""
+    """Puts the parties' contributions together when the last one has arrived, and hands the result to everyone."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.changed = Condition()
-        self.arrived: dict[int, tuple[str, Any]] = {}  # the present round's calls and contributions, by rank
+        self.round = _Round()
         self.somebody_left = False
 
-    def exchange(self, rank: int, call: str, contribution: Any) -> list[Any]:
-        """Return all contributions in the order of the ranks; all must make the same ``call``."""
+    def exchange(self, rank: int, call: str, contribution: Any, combine: Callable[[list[Any]], Any]) -> Any:
+        """Return what ``combine`` makes of all contributions, in the order of the ranks; all must make the same call.
+
+        Who comes last does it, for all: with many parties each doing it would be most of a training's work.
+        """
         with self.changed:
-            arrived = self.arrived
-            arrived[rank] = (call, contribution)
-            if len(arrived) == self.size:
-                self.arrived = {}  # the next round; who wakes late still holds this one
+            now = self.round
+            now.calls[rank], now.contributions[rank] = call, contribution
+            if len(now.calls) == self.size:
+                if len(set(now.calls.values())) == 1:
+                    now.result = combine([now.contributions[k] for k in range(self.size)])
+                self.round = _Round()  # the next one; who wakes late still holds this one
                 self.changed.notify_all()
-            self.changed.wait_for(lambda: len(arrived) == self.size or self.somebody_left)
-        if len(arrived) < self.size:
+            self.changed.wait_for(lambda: len(now.calls) == self.size or self.somebody_left)
+        if len(now.calls) < self.size:
             raise LeftAloneError("another party left the training")
-        calls = [arrived[k][0] for k in range(self.size)]
-        if len(set(calls)) > 1:
-            raise CollectiveError(f"parties are out of step: {', '.join(calls)}")
-        return [arrived[k][1] for k in range(self.size)]
+        if len(set(now.calls.values())) > 1:
+            raise CollectiveError(f"parties are out of step: {', '.join(now.calls[k] for k in range(self.size))}")
+        return now.result
 
     def leave(self) -> None:
         """Let nobody wait for a party that will not come."""
@@ -77,7 +90,8 @@ class ThreadCollective:
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
         """Return the parties' elementwise sum or maximum, made in the order of the ranks."""
         own = np.array(values, dtype=np.float64)
-        return reduce_in_order(self.exchange(f"{reduction} of shape {own.shape}", own), reduction)
+        reduce = partial(reduce_in_order, reduction=reduction)
+        return np.array(self.hub.exchange(self.rank, f"{reduction} of shape {own.shape}", own, reduce))
 
     def allgather(self, data: bytes) -> Sequence[bytes]:
         """Return every party's bytes, in the order of the ranks."""
@@ -85,7 +99,8 @@ class ThreadCollective:
 
     def exchange(self, call: str, contribution: Any) -> list[Any]:
         """Return what all threads contributed to this call, in the order of the ranks."""
-        return self.hub.exchange(self.rank, call, contribution)
+        found: list[Any] = self.hub.exchange(self.rank, call, contribution, list)
+        return list(found)
 
 
 def in_step(parties: Sequence[Callable[[ThreadCollective], R]]) -> list[R]:

@@ -125,6 +125,12 @@ DATASETS: dict[str, Dataset] = {
     "satimage": _from_keel("validation", "satimage", 6435, 36),
     "page-blocks0": _from_keel("validation", "page-blocks0", 5472, 10, "imbalanced"),
     "penbased": _from_keel("validation", "penbased", 10_992, 16),
+    "ring": _from_keel("validation", "ring", 7400, 20),
+    "bupa": _from_keel("validation", "bupa", 345, 6),
+    "mammographic": _from_keel("validation", "mammographic", 830, 5),
+    "tic-tac-toe": _from_keel("validation", "tic-tac-toe", 958, 9),
+    "bands": _from_keel("validation", "bands", 365, 19),
+    "vehicle": _from_keel("validation", "vehicle", 846, 18),
     **{
         name: Dataset("report", "the paper's", known.rows, known.features, partial(_papers, name=name))
         for name, known in PAPER.items()

@@ -76,9 +76,8 @@ CONFIGS: dict[str, Config] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("parties", list(CUTS))
-@pytest.mark.parametrize("name", list(CONFIGS))
-def test_the_trees_are_the_same_bytes_and_splits_are_not_asked_for(kind: str, parties: int, name: str) -> None:
+@pytest.mark.parametrize(("name", "parties"), [("plain", 2), ("plain", 5), ("sampled", 3), ("random", 3), ("small", 3)])
+def test_the_trees_are_the_same_bytes_and_splits_are_not_asked_for(kind: str, name: str, parties: int) -> None:
     parts = skewed(table(kind), CUTS[parties])
     config = {"max_iter": 6, **CONFIGS[name]}
     (exchanged,), plain = train(parts, config, near)

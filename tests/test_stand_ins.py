@@ -1,5 +1,5 @@
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,46 +10,28 @@ from flora.models.hgb import GradientBoosting
 from flora.models.stand_ins import with_stand_ins
 from flora.space import Config
 from flora.table import Rows
-from tests.conftest import PassesOn
-from tests.test_hgb import KINDS, skewed, table, text
+from tests.test_hgb import KINDS, Watched, skewed, table, text
 
 HGB = GradientBoosting()
 CUTS = {2: [500], 3: [550, 895], 5: [100, 300, 550, 895]}
 
 
-@dataclass(frozen=True)
-class Distant(PassesOn):
-    """A party's end that says it is far, notes what is exchanged, and may break at a call."""
+class Distant(Watched):
+    """A party's end that says it is far."""
 
-    inner: Collective
-    far: bool = True
-    summed: list[int] = field(default_factory=list)
-    gathered: list[int] = field(default_factory=list)
-    breaks_at: int | None = None
-
-    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
-        self.summed.append(values.size)
-        self._before()
-        return self.inner.allreduce(values, reduction)
-
-    def allgather(self, data: bytes) -> Sequence[bytes]:
-        self.gathered.append(len(data))
-        self._before()
-        return self.inner.allgather(data)
-
-    def _before(self) -> None:
-        if len(self.summed) + len(self.gathered) == self.breaks_at:
-            raise ZeroDivisionError("a fault at one party")
+    @property
+    def far(self) -> bool:
+        return True
 
 
-Wrap = Callable[[Collective, int], Distant]
+Wrap = Callable[[Collective, int], Watched]
 
 
-def train(parts: Sequence[Rows], config: Config, wrap: Wrap) -> tuple[set[str], list[Distant]]:
+def train(parts: Sequence[Rows], config: Config, wrap: Wrap) -> tuple[set[str], list[Watched]]:
     """Return the texts of the parties' models, and their ends of the exchange."""
 
-    def share(rank: int) -> Callable[[Collective], tuple[str, Distant]]:
-        def run(collective: Collective) -> tuple[str, Distant]:
+    def share(rank: int) -> Callable[[Collective], tuple[str, Watched]]:
+        def run(collective: Collective) -> tuple[str, Watched]:
             end = wrap(collective, rank)
             return text(HGB.train(config, parts[rank], end, 0).model), end
 
@@ -57,14 +39,6 @@ def train(parts: Sequence[Rows], config: Config, wrap: Wrap) -> tuple[set[str], 
 
     found = in_step([share(rank) for rank in range(len(parts))])
     return {model for model, _ in found}, [end for _, end in found]
-
-
-def near(collective: Collective, rank: int) -> Distant:
-    return Distant(collective, far=False)
-
-
-def far(collective: Collective, rank: int) -> Distant:
-    return Distant(collective)
 
 
 CONFIGS: dict[str, Config] = {
@@ -80,13 +54,13 @@ CONFIGS: dict[str, Config] = {
 def test_the_trees_are_the_same_bytes_and_splits_are_not_asked_for(kind: str, name: str, parties: int) -> None:
     parts = skewed(table(kind), CUTS[parties])
     config = {"max_iter": 6, **CONFIGS[name]}
-    (exchanged,), plain = train(parts, config, near)
-    (found_here,), ends = train(parts, config, far)
+    (exchanged,), plain = train(parts, config, lambda collective, _: Watched(collective))
+    (found_here,), ends = train(parts, config, lambda collective, _: Distant(collective))
     assert found_here == exchanged
     for before, after in zip(plain, ends, strict=True):
-        assert after.summed == before.summed
-        assert len(after.gathered) < len(before.gathered) - 5
-        assert max(after.gathered, default=0) <= 24  # three numbers for each tree; a split candidate is longer
+        assert after.shapes == before.shapes
+        assert len(after.sizes) < len(before.sizes) - 5
+        assert max(after.sizes, default=0) <= 24  # three numbers for each tree; a split candidate is longer
 
 
 @pytest.mark.parametrize("at", [1, 20, 60, 75, 120])

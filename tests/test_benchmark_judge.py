@@ -44,6 +44,12 @@ def test_regret_is_0_at_the_best_and_1_at_the_default(record: Record) -> None:
     assert [line.scores[name].outcome for name in ("default", "aplm")] == ["tie", "win"]
 
 
+def test_a_gap_of_one_rounding_is_no_division_by_zero(record: Record) -> None:
+    [line] = judge([with_noise(record, best=float(np.nextafter(LOSSES["default"], 0)), noise=0.0)], RULES)
+    assert line.gap.estimate < 1e-15
+    assert line.scores["default"].regret == 1
+
+
 def test_a_gap_within_its_noise_is_marked_and_does_not_count(record: Record) -> None:
     noisy = with_noise(record, best=0.29, noise=0.02)
     none = with_noise(record, best=0.31, noise=0.0)

@@ -93,7 +93,7 @@ def _line(record: Record, rules: Sequence[Rule]) -> Line:
 def _score(record: Record, pick: Pick, default: Sequence[float], best: Sequence[float]) -> Score:
     losses = record.losses(pick)
     ours, start, end = (float(np.mean(each)) for each in (losses, default, best))
-    regret = relative_regret(1 - end, 1 - ours, 1 - start) if end < start else None
+    regret = relative_regret(-end, -ours, -start) if end < start else None  # 1 - loss could round the gap away
     return Score(pick, ours, paired_gain(default, losses), regret)
 
 

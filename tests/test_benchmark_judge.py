@@ -45,8 +45,10 @@ def test_regret_is_0_at_the_best_and_1_at_the_default(record: Record) -> None:
 
 
 def test_a_gap_of_one_rounding_is_no_division_by_zero(record: Record) -> None:
-    [line] = judge([with_noise(record, best=float(np.nextafter(LOSSES["default"], 0)), noise=0.0)], RULES)
-    assert line.gap.estimate < 1e-15
+    losses = (0.01, 0.01, float(np.nextafter(0.01, 0)))
+    truths = tuple(Truth(truth.config, ((loss,) * 5,)) for truth, loss in zip(record.truths, losses, strict=True))
+    [line] = judge([replace(record, truths=truths)], RULES)
+    assert 0 < line.gap.estimate < 1e-17
     assert line.scores["default"].regret == 1
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from flora.aggregation import Aggregation, aggregate, conclude, path_of_trials, space_of
+from flora.choice import Objective
 from flora.errors import TrialsError
 from flora.federation import Confirmation
 from flora.models.hgb import GradientBoosting
@@ -94,6 +95,26 @@ def test_the_conclusion_is_the_best_of_what_was_measured() -> None:
     assert set(end.diagnoses) == {"a", "b", "c"}
     with pytest.raises(TrialsError, match="not all parties measured the default"):
         conclude(found, {party: gains(party)[1:] for party in "abc"}, dict.fromkeys("abc", 50), "mean")
+
+
+@pytest.mark.parametrize(
+    ("parties", "objective", "basis"),
+    [("abc", "mean", "measured and predicted"), ("abcde", "mean", "measured"), ("abc", "worst", "measured")],
+)
+def test_few_parties_use_what_the_surface_predicts_and_no_measurement_denies(
+    parties: str, objective: Objective, basis: str
+) -> None:
+    found = aggregate([bowl(party, 0.25, 0.3) for party in parties], GP, 0)
+    configs = [SQUARE.default, *found.propose(4, 0)]
+    first = found.recommendation.config
+    unsure = {
+        party: [Confirmation(Trial(c, 0.3, 0.01, 5, 50), sign * 0.01 * (c == first), 0.1) for c in configs]
+        for party, sign in zip(parties, (1, 1, 1, -0.9, -1.9), strict=False)
+    }
+    end = conclude(found, unsure, dict.fromkeys(parties, 50), objective)
+    assert end.verdict is not None
+    assert end.verdict.basis == basis
+    assert end.verdict.decision == ("use" if basis == "measured and predicted" else "keep-defaults")
 
 
 class TestALiar:

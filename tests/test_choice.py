@@ -15,6 +15,7 @@ from flora.federation import Confirmation
 from flora.path import Path
 from flora.space import Boolean, Config, Integer, Real, SearchSpace
 from flora.trials import Trial
+from flora.verdict import Gain, Verdict
 
 LINE = SearchSpace((Real("u", 0.0, 1.0),), {"u": 0.0})
 TREES = SearchSpace((Integer("trees", 10, 200), Real("rate", 0.0, 1.0)), {"trees": 100, "rate": 0.5})
@@ -38,6 +39,44 @@ def chosen(confirmed: Confirmed, rows: Mapping[str, int] | None = None, **option
 
 def five(*gains: Sequence[float]) -> dict[str, list[Confirmation]]:
     return {f"p{k}": line(*each) for k, each in enumerate(gains)}
+
+
+UNSURE: Confirmed = {"a": line(0.01, 0.02, error=0.05), "b": line(0.01, 0.0, error=0.05)}
+GOOD, POOR = Verdict(Gain(0.05, 0.01), "predicted"), Verdict(Gain(0.05, 0.06), "predicted")
+
+
+class TestSeconded:
+    """The surface's minimum, at u = 0.1, where what was measured is within its error."""
+
+    def test_the_minimum_is_used_where_both_speak_for_it(self) -> None:
+        found = chosen(UNSURE)
+        assert found.verdict.decision == "keep-defaults"
+        seconded = found.seconded({"u": 0.1}, GOOD, None)
+        assert seconded.chosen.config == {"u": 0.1}
+        assert (seconded.verdict.decision, seconded.verdict.basis) == ("use", "measured and predicted")
+        assert seconded.verdict.gain == found.candidates[1].gain
+
+    @pytest.mark.parametrize("predicted", [POOR, None])
+    def test_not_where_the_surface_is_unsure_too(self, predicted: Verdict | None) -> None:
+        found = chosen(UNSURE)
+        assert found.seconded({"u": 0.1}, predicted, None) is found
+
+    def test_not_where_the_parties_measured_a_loss(self) -> None:
+        found = chosen({"a": line(-0.01, error=0.05), "b": line(-0.01, error=0.05)})
+        assert found.seconded({"u": 0.1}, GOOD, None) is found
+
+    def test_what_was_measured_beyond_its_error_stands(self) -> None:
+        found = chosen({"a": line(0.01, 0.2, error=0.05), "b": line(0.01, 0.2, error=0.05)})
+        assert found.seconded({"u": 0.1}, GOOD, None) is found
+        assert found.chosen.config == {"u": 0.2}
+
+    def test_the_place_on_the_path_is_the_one_that_was_measured_best(self) -> None:
+        default = {"trees": 100, "rate": 0.5}
+        gains = {10: 0.0, 45: 0.02, 200: 0.01}
+        party = [measured(default, 0.0, 0.0), *(measured({"trees": t, "rate": 0.9}, g, 0.05) for t, g in gains.items())]
+        found = choose({"a": party}, {"a": 50}, TREES, path=PATH)
+        assert found.verdict.decision == "keep-defaults"
+        assert found.seconded({"trees": 187, "rate": 0.9}, GOOD, PATH).chosen.config == {"trees": 45, "rate": 0.9}
 
 
 class TestMean:

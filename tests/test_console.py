@@ -34,6 +34,12 @@ def test_the_verdict_is_in_plain_words(gain: float, words: str) -> None:
     assert "No default config is known" in shown("north", verdict=None)
 
 
+def test_a_gain_that_the_surface_predicts_too_is_said_to_be_one() -> None:
+    text = " ".join(shown("north", verdict=Verdict(Gain(0.01, 0.02), "measured and predicted")).split())
+    assert "Use these: the surface predicts a gain beyond its error, and the measured one agrees." in text
+    assert "+0.0100 ± 0.0200 (standard error, measured and predicted)" in text
+
+
 def test_names_are_text_and_not_markup() -> None:
     text = shown("[red]ward[/red]", "[/]", verdict=None)
     assert "[red]ward[/red]" in text

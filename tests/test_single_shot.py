@@ -128,7 +128,7 @@ def test_a_fake_engine_is_one_function() -> None:
     assert outcome.found.verdict is not None
     assert outcome.found.verdict.decision == "use"
     assert outcome.trained.config == outcome.found.recommendation.config
-    assert drive(single_shot(REQUEST), fake(gain=0.0005)).trained.config == dict(SVM_SPACE.default)
+    assert drive(single_shot(REQUEST), fake(gain=-0.0005)).trained.config == dict(SVM_SPACE.default)
 
 
 def test_replies_are_checked_before_they_are_merged() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flora.candidates import candidates
-from flora.choice import Choice, Confirmed, Objective, choose
+from flora.choice import MANY, Choice, Confirmed, Objective, choose
 from flora.diagnostics import Diagnosis, diagnose
 from flora.models import FAMILIES, family_of
 from flora.path import Path, path_through
@@ -58,6 +58,8 @@ def conclude(found: Aggregation, confirmed: Confirmed, rows: Mapping[str, int], 
     """Choose among the candidates that all parties have measured."""
     space, path = found.space, path_of_trials(found.trials)
     choice = choose(confirmed, rows, space, path=path, objective=objective)
+    if objective == "mean" and len(rows) < MANY:
+        choice = choice.seconded(found.recommendation.config, found.verdict, path)
     config = choice.chosen.config
     point = space.encode([config])
     return Aggregation(

@@ -7,7 +7,7 @@ to reach, and with the default at its best there: that many trees it will be giv
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from flora.errors import TrialsError
 from flora.federation import Confirmation
 from flora.path import Path
 from flora.space import Config, SearchSpace
-from flora.verdict import Gain, Verdict
+from flora.verdict import Basis, Gain, Verdict
 
 Objective = Literal["mean", "worst"]
 OBJECTIVES: tuple[Objective, ...] = ("mean", "worst")
@@ -44,11 +44,24 @@ class Choice:
 
     candidates: tuple[Candidate, ...]  # as they were proposed; the first is the default, with its path
     chosen: Candidate
+    basis: Basis = "measured"
 
     @property
     def verdict(self) -> Verdict:
         """Whether the chosen one is worth using."""
-        return Verdict(self.chosen.gain, "measured")
+        return Verdict(self.chosen.gain, self.basis)
+
+    def seconded(self, minimum: Config, predicted: Verdict | None, path: Path | None) -> "Choice":
+        """Return the choice of the surface's minimum where nothing is measured beyond its error, and both speak for it.
+
+        A few small parties measure little on fresh folds, where the surface is made of all their trials.
+        """
+        if self.verdict.decision == "use" or predicted is None or predicted.decision != "use":
+            return self
+        for candidate in self.candidates[1:]:
+            if candidate.gain.estimate > 0 and _but_for(path, candidate.measured) == _but_for(path, minimum):
+                return replace(self, chosen=candidate, basis="measured and predicted")
+        return self
 
 
 def choose(
@@ -168,7 +181,7 @@ def _grouped(configs: Sequence[Config], path: Path | None, reach: float) -> list
         return [[k] for k in range(len(configs))]
     groups: dict[str, list[int]] = {}
     for k, config in enumerate(configs):
-        groups.setdefault(_key({name: v for name, v in config.items() if name != path.name}), []).append(k)
+        groups.setdefault(_but_for(path, config), []).append(k)
     top = max(path.stops[0], path.stops[-1] * reach)
     return [[k for k in group if int(configs[k][path.name]) <= top] or group[:1] for group in groups.values()]
 
@@ -177,8 +190,7 @@ def _group_of(
     config: Config, configs: Sequence[Config], groups: Sequence[Sequence[int]], path: Path | None
 ) -> Sequence[int]:
     """Return the group whose configs differ from this one along the path alone."""
-    name = path.name if path else ""
-    return next(group for group in groups if same_config({**configs[group[0]], name: 0}, {**config, name: 0}))
+    return next(group for group in groups if _but_for(path, configs[group[0]]) == _but_for(path, config))
 
 
 def _place(config: Config, configs: Sequence[Config]) -> int:
@@ -186,6 +198,11 @@ def _place(config: Config, configs: Sequence[Config]) -> int:
     if _key(config) not in keys:
         raise TrialsError(f"not all parties measured the default {dict(config)}")
     return keys.index(_key(config))
+
+
+def _but_for(path: Path | None, config: Config) -> str:
+    """Return a config's key without its place on the path."""
+    return _key({name: value for name, value in config.items() if path is None or name != path.name})
 
 
 def same_config(one: Config, other: Config) -> bool:

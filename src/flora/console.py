@@ -240,6 +240,8 @@ def _verdict(document: Mapping[str, Any]) -> str:
         "use": "[bold green]Use these[/bold green]",
         "keep-defaults": "[bold yellow]Keep the defaults[/bold yellow]: no gain beyond its standard error",
     }[document["verdict"]]
+    if document["verdict_basis"] == "measured and predicted":
+        words += ": the surface predicts a gain beyond its error, and the measured one agrees"
     return (
         f"{words}. Expected gain in {escape(document['scoring'])}: {gain['estimate']:+.4f} ± "
         f"{gain['standard_error']:.4f} (standard error, {document['verdict_basis']})."

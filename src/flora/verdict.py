@@ -10,6 +10,8 @@ from flora.surface import LossSurface
 from flora.trials import PartyTrials
 
 Decision = Literal["use", "keep-defaults"]
+# By all parties on fresh folds; by the surface alone; or a measured gain within its error, which the surface predicts.
+Basis = Literal["measured", "predicted", "measured and predicted"]
 
 
 @dataclass(frozen=True)
@@ -36,19 +38,22 @@ class Gain:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer: to use the recommendation takes a gain beyond its standard error."""
+    """The answer: to use the recommendation takes a gain beyond its standard error, measured or predicted."""
 
     gain: Gain
-    basis: Literal["measured", "predicted"]  # by all parties on fresh folds, or by the surface alone
+    basis: Basis
 
     @property
     def decision(self) -> Decision:
         """What to do."""
-        return "use" if self.gain.low > 0 else "keep-defaults"
+        bar = self.gain.estimate if self.basis == "measured and predicted" else self.gain.low
+        return "use" if bar > 0 else "keep-defaults"
 
     @property
     def sentence(self) -> str:
         """The verdict in plain words."""
+        if self.decision == "use" and self.basis == "measured and predicted":
+            return "use these: the surface predicts a gain beyond its standard error, and the measured one agrees"
         if self.decision == "use":
             return "use these: the gain over the defaults is beyond its standard error"
         return "keep the defaults: no gain beyond its standard error shows"

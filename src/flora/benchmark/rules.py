@@ -40,7 +40,7 @@ class _Silent:
 def flora(record: Record) -> Pick:
     """Recommend as the product does: confirm the candidates, and keep the default unless the gain is beyond error."""
     minimum = Recommendation(record.minima["aplm"], 0.0, 0.0)
-    found = Aggregation(record.trials, _Silent(), minimum, None)
+    found = Aggregation(record.trials, _Silent(), minimum, Verdict(record.predicted, "predicted"))
     concluded = conclude(found, record.confirmed, record.rows, "mean")
     return _by_verdict(record, concluded.recommendation.config, concluded.verdict)
 

@@ -13,7 +13,7 @@ DECISIONS = {"use": "use these", "keep-defaults": "keep the defaults"}
 
 def basis(document: Mapping[str, Any]) -> str:
     """Return where the expected gain comes from, in a sentence."""
-    if document["verdict_basis"] != "measured":
+    if document["verdict_basis"] == "predicted":
         return "No party was asked again: this is what the surface predicts, not a measurement."
     asked = "Every party measured the default and the candidates on fresh folds"
     if document.get("objective") == "worst":

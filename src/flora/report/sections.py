@@ -76,6 +76,8 @@ def _gain(document: Any) -> list[Html]:
         "use": "The gain over the defaults is beyond its standard error.",
         "keep-defaults": "The gain over the defaults is not beyond its standard error: it may well be chance.",
     }.get(document["verdict"], "")
+    if document["verdict_basis"] == "measured and predicted":
+        reason = "The surface predicts a gain beyond its standard error; the measured one agrees, within its own error."
     return [element("p", amount), element("p", f"{reason} {basis(document)}"), predicted]
 
 

@@ -20,7 +20,13 @@ from flora.engines.nvflare.service import end_tree
 from flora.network_commands import free_port
 from tests.conftest import two_moons
 
-PROGRAM = "import sys; from flora.cli import main; sys.exit(main())"
+# What a script starts in the background ignores Ctrl-C, and so do its children: here it is heard again.
+PROGRAM = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from flora.cli import main
+sys.exit(main())
+"""
 SIZES = {"north": 150, "south": 90, "west": 120}
 LONG = 900.0  # seconds for anything to happen; a loaded machine is slow
 

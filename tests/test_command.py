@@ -55,6 +55,12 @@ def test_all_is_every_table_that_has_the_dataset(paper: Paper) -> None:
     assert "no table has the dataset 'iris'" in said
 
 
+@pytest.mark.parametrize(("options", "splits"), [((), 5), (("--quick",), 2), (("--quick", "--splits", 3), 3)])
+def test_quick_has_fewer_splits_unless_they_are_given(paper: Paper, options: tuple[Any, ...], splits: int) -> None:
+    printed = paper("svm", "--dataset", "sonar", "--stored", "--json", *options)[1]
+    assert len(json.loads(printed)["missing"]) == splits
+
+
 def test_what_is_stored_is_shown_and_nothing_is_computed(paper: Paper, small_data: Path) -> None:
     assert paper("svm", "--dataset", "sonar", *SMALL)[0] == 0
     before = {path: path.read_bytes() for path in (small_data / "results").rglob("*.json")}

@@ -186,7 +186,7 @@ def _add_paper(commands: Any) -> None:
     paper.add_argument("--published", action="store_true", help="aggregate: from the paper's own cells")
     paper.add_argument("--data", type=Path, metavar="DIR", help="the folder of the datasets ($FLORA_DATA, or OpenML)")
     paper.add_argument("--dataset", action="append", default=[], metavar="NAME", help="only this one; may be repeated")
-    paper.add_argument("--splits", type=int, default=5, metavar="N", help="ways to deal the rows out (%(default)s)")
+    paper.add_argument("--splits", type=int, metavar="N", help="ways to deal the rows out (5, or 2 with --quick)")
     paper.add_argument("--split", default="iid", metavar="HOW", help="iid (the paper's), dirichlet:ALPHA, column:NAME")
     paper.add_argument(
         "--box",

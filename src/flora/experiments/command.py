@@ -72,12 +72,13 @@ def _asked(options: Namespace) -> list[tuple[str, Sequence[str]]]:
 def _job(table: str, datasets: Sequence[str], options: Namespace) -> Job:
     protocol = _protocol(table, options)
     bench = Bench(options.results.absolute(), options.results.absolute() / ".work", folder(options.data), protocol)
+    splits = options.splits if options.splits is not None else 2 if options.quick else 5
     if table == "testbed":
         if options.split != "iid":
             raise InputError(f"table testbed: its parties draw rows at random (iid), got --split {options.split}")
-        beds = testbed.beds_of(datasets=datasets, splits=options.splits, box=options.box)
+        beds = testbed.beds_of(datasets=datasets, splits=splits, box=options.box)
         return Job(table, bench, [testbed.BedRow(bed) for bed in beds], lambda: testbed.searches_of(beds))
-    cells = cells_of(table, datasets=datasets, splits=options.splits, split=options.split, box=options.box)
+    cells = cells_of(table, datasets=datasets, splits=splits, split=options.split, box=options.box)
     within = [cell for cell in cells if max(cell.trials or 1, cell.send or 1) <= protocol.trials]
     return Job(table, bench, [CellRow(cell) for cell in within], lambda: searches_of(within, bench))
 

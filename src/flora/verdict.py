@@ -49,15 +49,6 @@ class Verdict:
         bar = self.gain.estimate if self.basis == "measured and predicted" else self.gain.low
         return "use" if bar > 0 else "keep-defaults"
 
-    @property
-    def sentence(self) -> str:
-        """The verdict in plain words."""
-        if self.decision == "use" and self.basis == "measured and predicted":
-            return "use these: the surface predicts a gain beyond its standard error, and the measured one agrees"
-        if self.decision == "use":
-            return "use these: the gain over the defaults is beyond its standard error"
-        return "keep the defaults: no gain beyond its standard error shows"
-
 
 def predicted_verdict(surface: LossSurface, space: SearchSpace, config: Config) -> Verdict:
     """Return the verdict where no party can be asked again: what the surface says at both configs."""

@@ -38,7 +38,7 @@ class _Silent:
 
 
 def flora(record: Record) -> Pick:
-    """Recommend as the product does: confirm the candidates, and keep the default unless the gain is beyond error."""
+    """Recommend as the product does: what its conclusion says to train."""
     minimum = Recommendation(record.minima["aplm"], 0.0, 0.0)
     found = Aggregation(record.trials, _Silent(), minimum, Verdict(record.predicted, "predicted"))
     concluded = conclude(found, record.confirmed, record.rows, "mean")

@@ -99,6 +99,7 @@ def test_quartiles_and_outcomes_are_over_the_lines() -> None:
     [summary] = summarise([line(regret) for regret in (0.0, 0.2, 0.4, 1.05, 2.0)])
     assert summary.quartiles == pytest.approx((0.2, 0.4, 1.05))
     assert (summary.wins, summary.ties, summary.losses) == (3, 1, 1)
+    assert (summary.gain, summary.lowest_gain) == pytest.approx((1 - 0.73, -1.0))
 
 
 def test_a_line_says_what_was_picked(record: Record) -> None:

@@ -71,6 +71,8 @@ class Summary:
     wins: int  # against the default, over all cells
     ties: int
     losses: int
+    gain: float  # over the default: the mean over all cells, and the lowest
+    lowest_gain: float
     versus_aplm: Versus | None
 
 
@@ -106,6 +108,7 @@ def _summary(rule: str, lines: Sequence[Line], seed: int) -> Summary:
     counted = [line for line in lines if line.counts]
     regrets = _regrets(rule, counted)
     outcomes = [line.scores[rule].outcome for line in lines]
+    gains = [line.scores[rule].gain.estimate for line in lines]
     low, middle, high = (float(q) for q in np.quantile(regrets, [0.25, 0.5, 0.75])) if counted else (0.0, 0.0, 0.0)
     return Summary(
         rule,
@@ -114,6 +117,8 @@ def _summary(rule: str, lines: Sequence[Line], seed: int) -> Summary:
         outcomes.count("win"),
         outcomes.count("tie"),
         outcomes.count("loss"),
+        float(np.mean(gains)),
+        min(gains),
         versus(regrets, _regrets(APLM, counted), seed) if counted else None,
     )
 

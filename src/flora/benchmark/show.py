@@ -22,7 +22,10 @@ def show(lines: Sequence[Line], summaries: Sequence[Summary], console: Console) 
         left_out = "its regrets mean little, and are left out of quartiles and comparison"
         console.print(f"{NOISE} the gap is within its noise: {left_out}", highlight=False)
     console.print(_rules(summaries))
-    console.print("Won, tied and lost against the default; a tie is within the standard error.", highlight=False)
+    console.print(
+        "Against the default: won, tied (within the standard error), lost; mean and worst gain, in percent.",
+        highlight=False,
+    )
 
 
 def _cells(lines: Sequence[Line]) -> Table:
@@ -51,12 +54,13 @@ def _rules(summaries: Sequence[Summary]) -> Table:
     title = f"Over {counted} cells with a gap beyond noise"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
     table.add_column("", no_wrap=True)
-    for header in ("median", "quartiles", "W/T/L", f"minus {APLM}", "95 %", "Wilcoxon p"):
+    for header in ("median", "quartiles", "W/T/L", "gain", "worst", f"minus {APLM}", "95 %", "Wilcoxon p"):
         table.add_column(header, justify="right", no_wrap=True)
     for summary in summaries:
         low, middle, high = (f"{q:.2f}" for q in summary.quartiles) if summary.quartiles else ("-", "-", "-")
         outcomes = f"{summary.wins}/{summary.ties}/{summary.losses}"
-        table.add_row(summary.rule, middle, f"{low} {high}", outcomes, *_versus(summary))
+        gains = (f"{100 * gain:+.2f}" for gain in (summary.gain, summary.lowest_gain))
+        table.add_row(summary.rule, middle, f"{low} {high}", outcomes, *gains, *_versus(summary))
     return table
 
 

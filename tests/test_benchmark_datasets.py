@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from flora.benchmark.datasets import DATASETS, Dataset, _keel, load
+from flora.benchmark.datasets import DATASETS, Dataset, _halves, _keel, load
 from flora.errors import DataError
 from flora.experiments.datasets import DATASETS as PAPER
 from flora.experiments.datasets import Dataset as Papers
@@ -20,7 +20,7 @@ def used_for(use: str) -> set[str]:
 def test_no_dataset_of_the_paper_or_the_validation_is_for_design() -> None:
     assert used_for("report") == set(PAPER)
     assert used_for("validation") == (
-        {"magic", "twonorm", "ring", "satimage", "page-blocks0", "penbased"}
+        {"magic", "twonorm", "ring", "satimage", "page-blocks0", "penbased", "penbased-halves", "hastie"}
         | {"bupa", "mammographic", "tic-tac-toe", "bands", "vehicle"}
     )
     assert {"phoneme", "breast_cancer", "digits", "generated-1"} < used_for("design")
@@ -36,9 +36,9 @@ def test_some_need_no_folder_and_are_the_same_each_time(name: str) -> None:
 
 
 def test_generated_datasets_differ() -> None:
-    tables = [load(f"generated-{k}", None) for k in (1, 2, 3, 4)]
-    assert len({table.to_csv() for table in tables}) == 4
-    assert [table["target"].nunique() for table in tables] == [2, 2, 3, 2]
+    tables = [load(f"generated-{k}", None) for k in (1, 2, 3, 4, 5)]
+    assert len({table.to_csv() for table in tables}) == 5
+    assert [table["target"].nunique() for table in tables] == [2, 2, 3, 2, 2]
 
 
 def test_a_keel_file_has_no_header_and_its_class_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,6 +53,11 @@ def test_a_keel_file_has_no_header_and_its_class_last(tmp_path: Path, monkeypatc
     assert table["target"].tolist() == ["yes", "no", "yes"]
     assert table["x1"].tolist() == ["a", "b", "a"]
     assert table["x0"].isna().tolist() == [False, False, True]
+
+
+def test_classes_in_halves_make_two_of_many(tmp_path: Path) -> None:
+    (tmp_path / "letters.dat").write_text("1,C\n2,A\n3,B\n4,D\n5,A\n")
+    assert _halves(tmp_path, file="letters.dat")["target"].tolist() == [False, True, True, False, True]
 
 
 def test_without_keels_folder_one_is_told_how_to_get_it(tmp_path: Path) -> None:

@@ -62,6 +62,13 @@ def _keel(folder: Path | None, *, file: str) -> pd.DataFrame:
     return _named(table.iloc[:, :-1], table.iloc[:, -1])
 
 
+def _halves(folder: Path | None, *, file: str) -> pd.DataFrame:
+    """Read a file of KEEL with many classes as two: the first half of them, in order, and the others."""
+    table = _keel(folder, file=file)
+    classes = sorted(table[TARGET].unique())
+    return table.assign(**{TARGET: table[TARGET].isin(classes[: len(classes) // 2])})
+
+
 def _scikit_learn(folder: Path | None, *, name: str) -> pd.DataFrame:  # noqa: ARG001  (it comes with the package)
     from sklearn import datasets
 
@@ -73,6 +80,13 @@ def _generated(folder: Path | None, **settings: Any) -> pd.DataFrame:  # noqa: A
     from sklearn.datasets import make_classification
 
     features, target = make_classification(**settings)
+    return _named(pd.DataFrame(features), pd.Series(target))
+
+
+def _hastie(folder: Path | None, *, rows: int, seed: int) -> pd.DataFrame:  # noqa: ARG001  (it is made here)
+    from sklearn.datasets import make_hastie_10_2
+
+    features, target = make_hastie_10_2(rows, random_state=seed)
     return _named(pd.DataFrame(features), pd.Series(target))
 
 
@@ -90,6 +104,10 @@ def _named(features: pd.DataFrame, target: "pd.Series[Any]") -> pd.DataFrame:
 
 def _from_keel(use: Use, name: str, rows: int, features: int, kind: str = "balanced") -> Dataset:
     return Dataset(use, "KEEL", rows, features, partial(_keel, file=f"{kind}/raw/{name}.dat"))
+
+
+def _halved(use: Use, name: str, rows: int, features: int) -> Dataset:
+    return Dataset(use, "KEEL", rows, features, partial(_halves, file=f"balanced/raw/{name}.dat"))
 
 
 def made_up(use: Use, rows: int, features: int, **settings: Any) -> Dataset:
@@ -120,12 +138,18 @@ DATASETS: dict[str, Dataset] = {
     "generated-4": made_up(
         "design", 6000, 12, n_informative=8, n_clusters_per_class=4, weights=[0.8], flip_y=0.05, random_state=4
     ),
+    "generated-5": made_up(
+        "design", 15_000, 12, n_informative=8, n_clusters_per_class=8, flip_y=0.02, class_sep=0.8, random_state=5
+    ),
+    "letter-halves": _halved("design", "letter", 20_000, 16),
     "magic": _from_keel("validation", "magic", 19_020, 10),
     "twonorm": _from_keel("validation", "twonorm", 7400, 20),
     "satimage": _from_keel("validation", "satimage", 6435, 36),
     "page-blocks0": _from_keel("validation", "page-blocks0", 5472, 10, "imbalanced"),
     "penbased": _from_keel("validation", "penbased", 10_992, 16),
     "ring": _from_keel("validation", "ring", 7400, 20),
+    "penbased-halves": _halved("validation", "penbased", 10_992, 16),
+    "hastie": Dataset("validation", "generated", 12_000, 10, partial(_hastie, rows=12_000, seed=0)),
     "bupa": _from_keel("validation", "bupa", 345, 6),
     "mammographic": _from_keel("validation", "mammographic", 830, 5),
     "tic-tac-toe": _from_keel("validation", "tic-tac-toe", 958, 9),

@@ -95,3 +95,17 @@ def test_along_a_path_each_stands_at_its_best_stop_and_they_differ_elsewhere() -
     rates = [float(config["rate"]) for config in picked]
     assert all(abs(one - other) >= APART / 2 for one, other in combinations(rates, 2))
     assert {config["trees"] for config in picked} == {10, 50}
+
+
+def test_the_stops_of_one_fit_are_looked_at_once() -> None:
+    looked_at: list[int] = []
+
+    def surface(points: Points) -> Losses:
+        looked_at.append(len(points))
+        return points[:, 1]
+
+    best = Recommendation({"trees": 10, "rate": 0.0}, 0.0, 0.0)
+    tried = [{"trees": stop, "rate": rate} for rate in (0.1, 0.2) for stop in PATH.stops]
+    for known in ([], tried):
+        candidates(Known(surface), TREES, 0, best=best, count=3, tried=known, path=PATH)
+    assert looked_at[1] - looked_at[0] == 2 * len(PATH.stops)

@@ -30,12 +30,20 @@ def candidates(
     """
     drawn = space.decode(space.sample(stream(seed, "candidates"), DRAWN))
     inside = space.decode(space.encode([best.config, *tried]))
-    pool = [*inside[:1], *sorted(inside[1:], key=_name), *drawn]
+    pool = _different([*inside[:1], *sorted(inside[1:], key=_name), *drawn], path)
     configs, losses = _at_best_stop(surface, space, pool, path)
     rest = path.rest(space) if path else space
     points = rest.encode(configs)
     order = [0, *(k for k in np.argsort(losses, kind="stable") if k)]
     return [configs[k] for k in _apart(points, order, count)]
+
+
+def _different(pool: Sequence[Config], path: Path | None) -> list[Config]:
+    """Return the configs without those that differ from an earlier one along the path alone: the stops of one fit."""
+    first: dict[str, Config] = {}
+    for config in pool:
+        first.setdefault(_name(path.at_top(config) if path else config), config)
+    return list(first.values())
 
 
 def _at_best_stop(

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from flora.aggregation import path_of_trials
-from flora.choice import MANY
 from flora.report.analysis import Study
 from flora.report.markup import NONE, Html, config_text, element, folded, number, signed, table
+from flora.size import MANY
 
 DECISIONS = {"use": "use these", "keep-defaults": "keep the defaults"}
 

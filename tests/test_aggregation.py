@@ -171,10 +171,3 @@ class TestPath:
         path = path_through(self.trees, {"max_iter"})
         assert path is not None
         assert all(config["max_iter"] in path.stops for config in found.propose(6, 0))
-
-
-def test_candidates_are_for_the_rows_of_all_where_parties_are_many_and_say_theirs() -> None:
-    few, many = ([bowl(name, 0.2, 0.3) for name in names] for names in ("abcd", "abcde"))
-    assert aggregate(few, GP, 0).rows_of_all is None
-    assert aggregate(many, GP, 0).rows_of_all == 250
-    assert aggregate([*many, replace(bowl("f", 0.2, 0.3), rows=None)], GP, 0).rows_of_all is None

@@ -45,9 +45,15 @@ def test_the_product_recommends_what_the_parties_confirm(family: str) -> None:
 
 def test_the_default_is_kept_where_no_gain_shows() -> None:
     record = made_up_record("svm", default_is_better, default_is_better, predicted=Gain(0.01, 0.02))
-    for name in ("flora", "flora without confirmation", "oracle"):
+    for name in ("flora", "flora without size", "flora without confirmation", "oracle"):
         assert RULE[name](record) == Pick(record.default), name
     assert RULE["aplm"](record) == Pick(OTHER["svm"])
+
+
+def test_many_small_parties_get_more_trees_by_the_size_rule_alone() -> None:
+    record = made_up_record("hgb", other_is_better, other_is_better, parties=10)
+    assert RULE["flora"](record) == Pick({**OTHER["hgb"], "max_iter": round(45 * 10**0.4)})
+    assert RULE["flora without size"](record) == Pick(OTHER["hgb"])
 
 
 def test_with_rows_enough_the_training_chooses_the_trees() -> None:
@@ -57,7 +63,7 @@ def test_with_rows_enough_the_training_chooses_the_trees() -> None:
         for rows in (999, 1000)
     )
     assert not RULE["flora"](few).in_training
-    for name in ("flora", "flora without confirmation", "oracle"):
+    for name in ("flora", "flora without size", "flora without confirmation", "oracle"):
         assert RULE[name](enough).in_training, name
     assert not RULE["aplm"](enough).in_training  # the paper's
 

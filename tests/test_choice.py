@@ -201,28 +201,42 @@ def along(default: Mapping[int, float], other: Mapping[int, float]) -> list[Conf
 class TestPath:
     gains = along({16: -0.3, 27: -0.2, 45: -0.1, 200: 0.1}, {16: -0.25, 27: 0.0, 45: -0.05, 121: 0.3})
 
-    def found(self, parties: int) -> tuple[Candidate, ...]:
+    def found(self, parties: int, space: SearchSpace = TREES, path: Path = PATH) -> tuple[Candidate, ...]:
         confirmed = {f"p{k:02d}": self.gains for k in range(parties)}
-        return choose(confirmed, dict.fromkeys(confirmed, 50), TREES, path=PATH).candidates
+        return choose(confirmed, dict.fromkeys(confirmed, 50), space, path=path).candidates
 
     def test_what_differs_only_along_the_path_is_one_candidate_at_its_best_stop(self) -> None:
         default, other = self.found(4)
-        assert default.config == {"trees": 200, "rate": 0.5}
-        assert other.config == {"trees": 121, "rate": 0.1}
+        assert default.config == default.measured == {"trees": 200, "rate": 0.5}
+        assert other.config == other.measured == {"trees": 121, "rate": 0.1}
         assert (default.gain.estimate, other.gain.estimate) == pytest.approx((0.1, 0.3))
 
-    def test_many_parties_compare_with_the_default_at_its_best(self) -> None:
-        default, other = self.found(5)
-        assert default.config == {"trees": 200, "rate": 0.5}
-        assert other.config == {"trees": 121, "rate": 0.1}
-        assert default.gain.estimate == 0.0
-        assert other.gain.estimate == pytest.approx(0.3 - 0.1)
+    def test_many_parties_reach_less_far_at_their_size_and_further_together(self) -> None:
+        default, other = self.found(32)  # 32 ** -0.4 is 1/4: of 200 trees, 50
+        assert default.measured == {"trees": 45, "rate": 0.5}
+        assert default.config == {"trees": 180, "rate": 0.5}
+        assert other.measured == {"trees": 27, "rate": 0.1}
+        assert other.config == {"trees": 108, "rate": 0.1}
+        assert default.gain.estimate == 0.0  # gains are over the default at its best within reach
+        assert other.gain.estimate == pytest.approx(0.0 - -0.1)
 
-    def test_for_the_worst_off_party_it_is_the_default_as_it_is(self) -> None:
+    def test_the_growth_sets_in_with_five_parties(self) -> None:
+        assert self.found(4)[1].config == self.found(4)[1].measured
+        grown = self.found(5)[1]
+        assert (grown.measured["trees"], grown.config["trees"]) == (27, round(27 * 5**0.4))
+
+    def test_what_grows_stays_in_the_range_and_on_the_grid(self) -> None:
+        steps = SearchSpace((Integer("trees", 10, 210, step=50), Real("rate", 0.0, 1.0)), dict(TREES.default))
+        for candidate in self.found(32, steps, Path("trees", (10, 27, 45, 210))):
+            steps.check(candidate.config)
+        low = SearchSpace((Integer("trees", 10, 120), Real("rate", 0.0, 1.0)), dict(TREES.default))
+        assert self.found(32, low, Path("trees", (16, 27, 45, 120)))[1].config["trees"] == 108
+        assert self.found(32, low, Path("trees", (16, 27, 45, 200)))[0].config["trees"] == 120
+
+    def test_the_worst_off_party_is_taken_at_its_own_size(self) -> None:
         confirmed = {f"p{k:02d}": self.gains for k in range(32)}
         found = choose(confirmed, dict.fromkeys(confirmed, 50), TREES, path=PATH, objective="worst")
-        assert found.chosen.config == {"trees": 121, "rate": 0.1}
-        assert found.chosen.gain.estimate == pytest.approx(0.3)
+        assert found.chosen.config == found.chosen.measured == {"trees": 121, "rate": 0.1}
 
     def test_a_default_outside_the_range_of_the_path_is_still_the_default(self) -> None:
         space = SearchSpace((Integer("trees", 10, 50), Real("rate", 0.0, 1.0)), dict(TREES.default))

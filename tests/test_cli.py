@@ -120,25 +120,6 @@ class TestWholeRuns:
         for data, file in zip(party_files, files, strict=True):
             assert file.read_bytes() == (tmp_path / "run" / "trials" / f"{data.stem}.json").read_bytes()
 
-    def test_many_small_parties_measure_by_files_what_they_measure_in_one_run(self, flora: Run, tmp_path: Path) -> None:
-        data = [tmp_path / f"{name}.csv" for name in "abcde"]
-        for seed, path in enumerate(data):
-            two_moons(60, seed).to_csv(path, index=False)
-        options = ["--model", "hgb", "--trials", "2", "--cv", "3", "--seed", "5"]
-        _, printed, _ = flora("tune", *data, "--target", "kind", *options, "--out", tmp_path / "run", "--json")
-        files, answers = ([tmp_path / f"{kind}-{path.stem}.json" for path in data] for kind in ("trials", "answer"))
-        for path, file in zip(data, files, strict=True):
-            assert flora("search", path, "--target", "kind", *options, "--out", file)[0] == 0
-        candidates = tmp_path / "candidates.json"
-        assert flora("aggregate", *files, "--seed", "5", "--propose", 8, "--out", candidates)[0] == 0
-        assert json.loads(candidates.read_text())["rows"] == 300
-        for path, file in zip(data, answers, strict=True):
-            assert flora("confirm", path, candidates, "--target", "kind", "--out", file)[0] == 0
-        by_mail = json.loads(flora("aggregate", *files, *answers, "--seed", "5", "--json")[1])
-        tuned = json.loads(printed)
-        assert tuned["candidates"] == by_mail["candidates"]
-        assert tuned["config"] == by_mail["config"]
-
     def test_predict_gives_text_labels_back(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
         out, new = tmp_path / "run", tmp_path / "new.csv"
         flora("tune", *party_files, "--target", "kind", *QUICK, "--out", out)

@@ -50,21 +50,6 @@ def test_every_stop_of_a_path_is_measured_by_one_fit() -> None:
     assert len({c.trial.loss for c in found}) > 1
 
 
-def test_a_small_party_fits_what_stands_for_a_config_of_all_rows() -> None:
-    of_all = 32 * 90  # 32 ** 0.4 is 4
-    config = {"max_iter": 200, "learning_rate": 0.4, "min_samples_leaf": 20, "l2_regularization": 0.4}
-    sized = confirm(rows(90), TREES, HGB, [config], party="a", of_all=of_all)
-    plain = confirm(rows(90), TREES, HGB, [config], party="a")
-    assert [c.config for c in sized] == [c.config for c in plain]  # what is said is for all rows
-    assert [c.trial.loss for c in sized] != [c.trial.loss for c in plain]
-    fitted = {"max_iter": 50, "learning_rate": 0.4, "min_samples_leaf": 5, "l2_regularization": 0.1}
-    [_, itself] = confirm(rows(90), replace(TREES, paths=False), HGB, [fitted], party="a")
-    said = next(c for c in sized if c.config == config)
-    assert said.trial.loss == pytest.approx(itself.trial.loss)
-    assert confirm(rows(90), TREES, HGB, [config], party="a", of_all=90) == plain
-    assert confirm(rows(), PLAN, SVM, [], party="a", of_all=6000) == confirm(rows(), PLAN, SVM, [], party="a")
-
-
 @dataclass(frozen=True)
 class Fragile(SupportVectors):
     """Fails for a large C."""

@@ -30,10 +30,7 @@ CONFIG = {"C": 1.23456789, "gamma": 1 / 3, "tol": 1e-3}
 
 def asked(name: Any = "search", configs: int = 1, **plan: Any) -> Step:
     payload: dict[str, Any] = {"plan": {**PLAN.to_json(), **plan}, "schema": None}
-    extra: dict[str, dict[str, Any]] = {
-        "confirm": {"configs": [CONFIG] * configs, "rows": None},
-        "certify": {"configs": [CONFIG] * configs},
-    }
+    extra = {"confirm": {"configs": [CONFIG] * configs}, "certify": {"configs": [CONFIG] * configs}}
     return Step(
         name, payload | extra.get(name, {"config": CONFIG, "held": 0.0, "choose": False} if name == "train" else {})
     )

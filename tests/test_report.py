@@ -18,7 +18,7 @@ from flora.report.analysis import Study, importance_of
 from flora.report.assembly import CONTENTS
 from flora.report.axes import axes_of, plain
 from flora.report.certificate import certificate as section
-from flora.report.confirmation import basis, candidates
+from flora.report.confirmation import basis
 from flora.report.evidence import agreement, cost, disclosure
 from flora.report.markup import element, script_data
 from flora.report.sections import answer, legend
@@ -196,17 +196,6 @@ class TestPage:
         assert "worst off" in basis({**document, "objective": "worst"})
         assert "either end is left out" in basis({**document, "parties": document["parties"] * 3})
         assert "not a measurement" in basis({**document, "verdict_basis": "predicted"})
-
-    def test_says_that_many_parties_measured_at_their_own_size(self) -> None:
-        document, _ = tuned(["a", "b"])
-        boosted = {**document["config"], "max_iter": 200, "min_samples_leaf": 5}
-        listed = [{**entry, "config": boosted} for entry in document["candidates"]]
-        few = {**document, "family": "hgb", "config": boosted, "candidates": listed}
-        many = {**few, "parties": document["parties"] * 3}
-        words = [" ".join(Outline(str(each)).text for each in candidates(run)) for run in (few, many)]
-        assert "smaller size" not in words[0]
-        assert "less of max_iter, min_samples_leaf." in words[1]
-        assert not any("smaller size" in str(each) for each in candidates({**many, "family": "x:Y"}))
 
     def test_lists_several_trainings_and_what_was_chosen_inside(self) -> None:
         document, trials = tuned(["a", "b"])

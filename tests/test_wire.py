@@ -70,7 +70,7 @@ STEPS = [
     Step("describe", {"schema": None, "task": None}),
     Step("describe", {"schema": SCHEMA.to_json(), "task": "classification"}),
     Step("search", {"plan": PLAN.to_json(), "schema": SCHEMA.to_json()}),
-    Step("confirm", {"plan": PLAN.to_json(), "schema": SCHEMA.to_json(), "configs": [CONFIG, CONFIG], "rows": 500}),
+    Step("confirm", {"plan": PLAN.to_json(), "schema": SCHEMA.to_json(), "configs": [CONFIG, CONFIG]}),
     Step("certify", {"plan": PLAN.to_json(), "schema": SCHEMA.to_json(), "configs": [CONFIG]}),
     Step(
         "train",
@@ -220,7 +220,6 @@ SEARCH, CONFIRM, TRAIN = (step_to_json(STEPS[k]) for k in (2, 3, 5))
         (SEARCH, lambda d: d["payload"].update(schema=7), "payload.schema: a schema must be a JSON object, got 7"),
         (CONFIRM, lambda d: d["payload"].update(configs=None), "payload.configs: must be a list, got None"),
         (CONFIRM, lambda d: d["payload"].update(configs=[{"C": None}]), "payload.configs: .0.: must be a config"),
-        (CONFIRM, lambda d: d["payload"].update(rows=-1), "payload.rows: must be a whole number from 0 to"),
         (TRAIN, lambda d: d["payload"].update(config=[1]), "payload.config: must be a config, which maps HP names"),
     ],
 )

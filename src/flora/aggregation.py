@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flora.candidates import candidates
-from flora.choice import Choice, Confirmed, Objective, choose
+from flora.choice import MANY, Choice, Confirmed, Objective, choose
 from flora.diagnostics import Diagnosis, diagnose
 from flora.models import FAMILIES, family_of
 from flora.path import Path, path_through
 from flora.recommendation import Recommendation, recommend
-from flora.size import MANY, rows_of_all
 from flora.space import Config, SearchSpace
 from flora.surface import LossSurface, SurfaceChoice, check_compatible, fit_surface
 from flora.trials import PartyTrials
@@ -42,11 +41,6 @@ class Aggregation:
         best, path = self.recommendation, path_of_trials(self.trials)
         return candidates(self.surface, self.space, seed, best=best, count=count, tried=tried, path=path)
 
-    @property
-    def rows_of_all(self) -> int | None:
-        """How many rows the proposed configs are for, if the parties are many; else they are for a party's own."""
-        return rows_of_all({party.party: party.rows for party in self.trials})
-
 
 def aggregate(trials: Sequence[PartyTrials], choice: SurfaceChoice, seed: int) -> Aggregation:
     """Learn one loss surface from the parties' trials and take its minimum."""
@@ -75,7 +69,7 @@ def conclude(found: Aggregation, confirmed: Confirmed, rows: Mapping[str, int], 
         choice.verdict,
         confirmed,
         choice,
-        diagnose(confirmed, rows, space, config, path=path, objective=objective),
+        diagnose(confirmed, rows, space, choice.chosen.measured, path=path, objective=objective),
     )
 
 

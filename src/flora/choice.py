@@ -1,7 +1,8 @@
-"""Which of the candidates: decided on what all parties measured of them.
+"""Which of the candidates: decided on what all parties measured, for the rows of all of them.
 
-Where a fit passes through an HP and parties are many, candidates must beat the default at its best place: the training
-will give it that, too.
+A party of n_i rows needs fewer trees than n rows do: t trees there go about as far as :math:`t (n / n_i)^{0.4}` here.
+So where parties are many, candidates are compared at the part of their path that a training on all rows will be able
+to reach, and with the default at its best there: that many trees it will be given, too.
 """
 
 import math
@@ -15,12 +16,14 @@ from numpy.typing import NDArray
 from flora.errors import TrialsError
 from flora.federation import Confirmation
 from flora.path import Path
-from flora.size import MANY, TRIMMED
 from flora.space import Config, SearchSpace
 from flora.verdict import Basis, Gain, Verdict
 
 Objective = Literal["mean", "worst"]
 OBJECTIVES: tuple[Objective, ...] = ("mean", "worst")
+GROWTH = 0.4  # of the trees that are needed with the number of rows, on a log scale
+MANY = 5  # parties: from here on they are much smaller than all together, and tell errors and outliers themselves
+TRIMMED = 0.2  # of many parties, at either end: of five, one that lies or is broken moves nothing
 
 Confirmed = Mapping[str, Sequence[Confirmation]]  # by party
 Floats = NDArray[np.float64]
@@ -28,9 +31,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Candidate:
-    """A config, and what it gains over the default."""
+    """A config for the rows of all parties, what of it they measured, and what it gains over the default."""
 
     config: Config
+    measured: Config  # the same, but for its place on the path: a party's rows need fewer trees
     gain: Gain
 
 
@@ -55,7 +59,7 @@ class Choice:
         if self.verdict.decision == "use" or predicted is None or predicted.decision != "use":
             return self
         for candidate in self.candidates[1:]:
-            if candidate.gain.estimate > 0 and _but_for(path, candidate.config) == _but_for(path, minimum):
+            if candidate.gain.estimate > 0 and _but_for(path, candidate.measured) == _but_for(path, minimum):
                 return replace(self, chosen=candidate, basis="measured and predicted")
         return self
 
@@ -67,6 +71,7 @@ def choose(
     *,
     path: Path | None = None,
     objective: Objective = "mean",
+    growth: float = GROWTH,
 ) -> Choice:
     """Return the candidate with the highest gain, and all of them.
 
@@ -76,6 +81,7 @@ def choose(
         space: The space, with the default.
         path: What a fit passes through: configs that differ only there are one candidate.
         objective: Whether the ``"mean"`` of the parties' losses counts, or that of the ``"worst"``-off party.
+        growth: How the trees that are needed grow with the number of rows; 0 where a party's number is to stand.
 
     Raises:
         TrialsError: If there is no default, or a party did not measure it.
@@ -83,13 +89,24 @@ def choose(
     if not space.default:
         raise TrialsError("candidates are compared with the default config, and the space has none")
     evidence = _Evidence.of(confirmed, rows, objective)
-    groups = _grouped(evidence.configs, path)
+    reach = _reach(rows, growth) if path and objective == "mean" else 1.0
+    groups = _grouped(evidence.configs, path, reach)
     reference = _place(space.default, evidence.configs)
-    if path and objective == "mean" and len(rows) >= MANY:
+    if reach < 1:
         reference, _ = evidence.best_of(_group_of(space.default, evidence.configs, groups, path), reference)
     found = [evidence.best_of(group, reference) for group in groups]
-    candidates = tuple(Candidate(evidence.configs[place], gain) for place, gain in found)
+    measured = [(evidence.configs[place], gain) for place, gain in found]
+    candidates = tuple(Candidate(_grown(config, space, path, reach), config, gain) for config, gain in measured)
     return Choice(candidates, max(candidates, key=lambda candidate: candidate.gain.estimate))
+
+
+def _grown(measured: Config, space: SearchSpace, path: Path | None, reach: float) -> Config:
+    """Return the config for the rows of all parties: as much further along its path as they reach, in its range."""
+    if path is None or reach == 1.0:
+        return measured
+    parameter = next(parameter for parameter in space.parameters if parameter.name == path.name)
+    [stop] = parameter.decode(parameter.encode([int(measured[path.name]) / reach]))
+    return {**measured, path.name: stop}
 
 
 @dataclass(frozen=True)
@@ -151,14 +168,21 @@ def _trimmed_mean(values: Floats, shares: Floats) -> Gain:
     return Gain(mean, error)
 
 
-def _grouped(configs: Sequence[Config], path: Path | None) -> list[list[int]]:
-    """Return the places of each candidate's configs, which differ along the path alone and lie on it."""
+def _reach(rows: Mapping[str, int], growth: float) -> float:
+    """Return what part of a path at a party's size stands for all of it at the size of all."""
+    if len(rows) < MANY:
+        return 1.0
+    return float((1 / len(rows)) ** growth)  # the mean party's share of all rows
+
+
+def _grouped(configs: Sequence[Config], path: Path | None, reach: float) -> list[list[int]]:
+    """Return the places of each candidate's configs, as far along the path as it reaches."""
     if path is None:
         return [[k] for k in range(len(configs))]
     groups: dict[str, list[int]] = {}
     for k, config in enumerate(configs):
         groups.setdefault(_but_for(path, config), []).append(k)
-    top = path.stops[-1]  # a default may lie beyond
+    top = max(path.stops[0], path.stops[-1] * reach)
     return [[k for k in group if int(configs[k][path.name]) <= top] or group[:1] for group in groups.values()]
 
 

@@ -153,8 +153,7 @@ def _propose(found: Aggregation, answers: Sequence[Answer], options: Namespace) 
         raise InputError(f"--propose takes a number of at least 1 and files of trials alone, got {options.propose}")
     if not options.out:
         raise InputError("--propose writes a file for the parties: name it with --out")
-    configs = tuple(found.propose(options.propose, options.seed))
-    candidates = Candidates(plan_of(found, options.seed), configs, found.rows_of_all)
+    candidates = Candidates(plan_of(found, options.seed), tuple(found.propose(options.propose, options.seed)))
     write_whole(options.out, candidates.to_json().encode())
     if not options.json:
         print_line(f"Written: {options.out}, {len(candidates.configs)} configs for every party to measure:")
@@ -183,8 +182,7 @@ def confirm(options: Namespace) -> Document:
     with workers(options.jobs) as spread:
         party = Party(name, read_table(options.data), options.target, options.drop, spread=spread)
         configs = [dict(config) for config in candidates.configs]
-        asked = {"plan": plan.to_json(), "schema": _json(schema), "configs": configs, "rows": candidates.rows}
-        reply = party.answer(Step("confirm", asked))
+        reply = party.answer(Step("confirm", {"plan": plan.to_json(), "schema": _json(schema), "configs": configs}))
     answer = Answer(name, reply.rows, candidates.digest, reply.confirmations)
     write_whole(options.out, answer.to_json().encode())
     if not options.json:

@@ -14,7 +14,6 @@ from flora.models import Family
 from flora.path import path_of
 from flora.plan import SearchPlan
 from flora.search import along, folds_of, try_configs
-from flora.size import AS_IT_IS, Size
 from flora.space import Config
 from flora.study import Outcome
 from flora.table import Rows
@@ -24,23 +23,13 @@ from flora.workers import Map, one_by_one
 
 
 def confirm(
-    rows: Rows,
-    plan: SearchPlan,
-    family: Family,
-    configs: Sequence[Config],
-    *,
-    party: str,
-    of_all: int | None = None,
-    spread: Map = one_by_one,
+    rows: Rows, plan: SearchPlan, family: Family, configs: Sequence[Config], *, party: str, spread: Map = one_by_one
 ) -> tuple[Confirmation, ...]:
     """Measure the default and ``configs``, and all that their fits pass through; return gains over the default.
 
-    The default comes first, and must not fail; another config that does is left out. Where the number of rows
-    ``of_all`` parties is given, what is fitted is what stands for the configs at this party's size.
+    The default comes first, and must not fail; another config that does is left out.
     """
-    size = Size.of(min(1.0, len(rows) / of_all), family.grows) if of_all else AS_IT_IS
-    asked = [plan.space.default, *configs]
-    tried = measure(rows, plan, family, asked, party=party, purpose="confirm", spread=spread, size=size)
+    tried = measure(rows, plan, family, [plan.space.default, *configs], party=party, purpose="confirm", spread=spread)
     if tried[0].failure is not None:
         raise FloraError(f"party {party!r}: the default config failed with {tried[0].failure}")
     done = [each for outcome in tried if outcome.failure is None for each in outcome.apart()]
@@ -56,14 +45,10 @@ def measure(
     party: str,
     purpose: str,
     spread: Map = one_by_one,
-    size: Size = AS_IT_IS,
 ) -> list[Outcome]:
     """Return what came of each config; ``purpose`` names the folds (``"search"`` are those of the search)."""
     folds, path = folds_of(rows, plan, party, purpose), path_of(plan, family.passes_through)
-    return [
-        try_configs(family, along(config, path), rows, folds, plan, (party, purpose), spread, size)
-        for config in configs
-    ]
+    return [try_configs(family, along(config, path), rows, folds, plan, (party, purpose), spread) for config in configs]
 
 
 def paired_gain(default: Sequence[float], losses: Sequence[float]) -> Gain:

@@ -26,11 +26,8 @@ class Candidates:
 
     plan: SearchPlan
     configs: tuple[Config, ...]
-    rows: int | None = None  # of all parties, where a party is to measure what stands for the configs at its size
 
     def __post_init__(self) -> None:
-        if self.rows is not None:
-            _check_rows(self.rows)
         if not 1 <= len(self.configs) <= MOST_TRIALS:
             raise InputError(f"need 1 to {MOST_TRIALS} candidates, got {len(self.configs)}")
         for config in self.configs:
@@ -44,23 +41,16 @@ class Candidates:
     def to_json(self) -> str:
         """Return the file that goes to the parties."""
         configs = [dict(config) for config in self.configs]
-        document = {
-            "format": CANDIDATES,
-            "version": VERSION,
-            "plan": self.plan.to_json(),
-            "configs": configs,
-            "rows": self.rows,
-        }
+        document = {"format": CANDIDATES, "version": VERSION, "plan": self.plan.to_json(), "configs": configs}
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read a file that the aggregator wrote."""
-        document = _document(path, CANDIDATES, {"plan", "configs", "rows"})
+        document = _document(path, CANDIDATES, {"plan", "configs"})
         try:
             plan = SearchPlan.from_json(_mapping("plan", document["plan"]))
-            configs = tuple(_mapping("a config", config) for config in _list("configs", document["configs"]))
-            return cls(plan, configs, document["rows"])
+            return cls(plan, tuple(_mapping("a config", config) for config in _list("configs", document["configs"])))
         except RecursionError as error:  # shallow enough to be read, too deep to be shown in a message
             raise InputError(f"{path}: nested too deep") from error
         except InputError as error:
@@ -78,7 +68,8 @@ class Answer:
 
     def __post_init__(self) -> None:
         check_party_name(self.party)
-        _check_rows(self.rows)
+        if not isinstance(self.rows, int) or isinstance(self.rows, bool) or not 1 <= self.rows <= MOST_ROWS:
+            raise TrialsError(f"rows must be a whole number of at least 1 and at most 2^53, got {self.rows!r:.40}")
         if not isinstance(self.candidates_digest, str):
             raise TrialsError(f"candidates_digest must be text, got {self.candidates_digest!r:.40}")
         if not 1 <= len(self.confirmations) <= MOST_TRIALS:
@@ -158,11 +149,6 @@ def format_of(path: Path) -> str | None:
     """Return what a JSON file says it is; None where it does not say."""
     document = _parse(path)
     return document.get("format") if isinstance(document, dict) else None
-
-
-def _check_rows(rows: Any) -> None:
-    if not isinstance(rows, int) or isinstance(rows, bool) or not 1 <= rows <= MOST_ROWS:
-        raise TrialsError(f"rows must be a whole number of at least 1 and at most 2^53, got {rows!r:.40}")
 
 
 def _document(path: Path, kind: str, fields: set[str]) -> dict[str, Any]:

@@ -98,9 +98,7 @@ class Party:
     def _confirm(self, payload: Any) -> Reply:
         plan, rows = self._plan_and_rows(payload)
         family = family_of(plan.family)
-        measured = confirm(
-            rows, plan, family, payload["configs"], party=self.name, of_all=payload["rows"], spread=self.spread
-        )
+        measured = confirm(rows, plan, family, payload["configs"], party=self.name, spread=self.spread)
         return Reply(self.name, len(rows), confirmations=measured)
 
     def _certify(self, payload: Any, collective: Collective) -> Reply:

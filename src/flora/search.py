@@ -18,7 +18,6 @@ from flora.models import Family, Scores
 from flora.path import Path, path_of
 from flora.plan import SearchPlan
 from flora.randomness import derived_seed
-from flora.size import AS_IT_IS, Size
 from flora.space import Config
 from flora.study import Outcome, Study
 from flora.table import Rows
@@ -144,18 +143,13 @@ def try_configs(
     plan: SearchPlan,
     name: tuple[Any, ...],
     spread: Map,
-    size: Size = AS_IT_IS,
 ) -> Outcome:
-    """Return what came of a config, and of those on its path, on all folds; a fit that fails makes a failed trial.
-
-    What is fitted is what stands for them at the size.
-    """
+    """Return what came of a config, and of those on its path, on all folds; a fit that fails makes a failed trial."""
     began = time.perf_counter()
     config, *path = configs
-    fitted, *passed = map(size.at_party, configs)
     seeds = [derived_seed(plan.seed, *name, k) for k in range(len(folds))]
     tasks = [
-        FoldTask(family, fitted, rows.take(train), rows.take(test), plan.scoring, seed, tuple(passed))
+        FoldTask(family, config, rows.take(train), rows.take(test), plan.scoring, seed, tuple(path))
         for seed, (train, test) in zip(seeds, folds, strict=True)
     ]
     answers = spread(score_fold, tasks)
@@ -166,4 +160,5 @@ def try_configs(
     losses = [tuple(loss_of(plan.scoring, fold[k][1]) for fold in scores) for k in range(len(scores[0]))]
     if not np.isfinite(losses).all():
         return Outcome(config, (), seconds=seconds, failure=f"ArithmeticError: {plan.scoring} is not always finite")
-    return Outcome(config, losses[0], tuple(zip(path, losses[1:], strict=True)), seconds)
+    passed = [(scores[0][k][0], losses[k]) for k in range(1, len(losses))]
+    return Outcome(config, losses[0], tuple(passed), seconds)

@@ -96,7 +96,7 @@ def single_shot(request: Request) -> Program[Outcome]:
 
     if request.confirm:
         configs = [dict(config) for config in found.propose(request.confirm, plan.seed)]
-        replies = yield Step("confirm", {**common, "configs": configs, "rows": found.rows_of_all})
+        replies = yield Step("confirm", {**common, "configs": configs})
         confirmed = {reply.party: _confirmations_of(reply, plan) for reply in replies}
         found = conclude(found, confirmed, {reply.party: reply.rows for reply in replies}, request.objective)
 

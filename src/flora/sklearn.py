@@ -57,7 +57,6 @@ class GivenEstimator:
     tasks: frozenset[Task]
     note: str = "The estimator is refitted on the rows of all parties."
     passes_through: frozenset[str] = frozenset()
-    grows: frozenset[str] = frozenset()
 
     def space(self, task: Task) -> SearchSpace:  # noqa: ARG002  (Family's signature)
         """Refuse: an estimator alone has no space."""
@@ -223,7 +222,7 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             if self.confirm:
                 configs = found.propose(self.confirm, seed)
                 confirmed = {
-                    name: confirm(samples, plan, family, configs, party=name, of_all=found.rows_of_all, spread=spread)
+                    name: confirm(samples, plan, family, configs, party=name, spread=spread)
                     for name, samples in rows.items()
                 }
                 found = conclude(found, confirmed, _sizes(rows), self.objective)

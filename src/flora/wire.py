@@ -292,14 +292,13 @@ PAYLOAD: dict[str, Read] = {  # how to check each field of a payload, which itse
     "plan": _read_plan,
     "config": CONFIG.read,
     "configs": several(CONFIG, MIB).read,
-    "rows": optional(COUNT).read,
     "held": SHARE.read,
     "choose": FLAG.read,
 }
 PAYLOADS: dict[StepName, tuple[str, ...]] = {  # which of them go with which step
     "describe": ("schema", "task"),
     "search": ("plan", "schema"),
-    "confirm": ("plan", "schema", "configs", "rows"),
+    "confirm": ("plan", "schema", "configs"),
     "certify": ("plan", "schema", "configs"),
     "train": ("plan", "schema", "config", "held", "choose"),
 }

@@ -10,17 +10,16 @@ import numpy as np
 
 from flora.aggregation import path_of_trials
 from flora.benchmark.datasets import declared
-from flora.choice import Confirmed, same_config
+from flora.choice import MANY, Confirmed, same_config
 from flora.errors import FloraError, InputError
 from flora.exchange import confirmation_from_json, confirmation_to_json
 from flora.path import Path
 from flora.plan import at_least
-from flora.size import MANY
 from flora.space import Config
 from flora.trials import PartyTrials
 from flora.verdict import Gain
 
-FORMAT, VERSION = "flora-recommend-cell", 2
+FORMAT, VERSION = "flora-recommend-cell", 1
 Losses = tuple[float, ...]  # one a fold
 
 

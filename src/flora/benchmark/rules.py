@@ -7,7 +7,7 @@ import numpy as np
 
 from flora.aggregation import Aggregation, conclude
 from flora.benchmark.cells import Pick, Record
-from flora.choice import choose
+from flora.choice import GROWTH, Choice, choose
 from flora.recommendation import Recommendation
 from flora.regressors import Losses
 from flora.single_shot import FEWEST_HELD, HELD
@@ -45,6 +45,12 @@ def flora(record: Record) -> Pick:
     return _by_verdict(record, concluded.recommendation.config, concluded.verdict)
 
 
+def without_size(record: Record) -> Pick:
+    """Recommend as the product does, but for the parties' own sizes."""
+    choice = _choice(record, growth=0.0)
+    return _by_verdict(record, choice.chosen.config, choice.verdict)
+
+
 def without_confirmation(record: Record) -> Pick:
     """Recommend APLM's minimum, unless APLM itself sees no gain beyond its error."""
     return _by_verdict(record, record.minima["aplm"], Verdict(record.predicted, "predicted"))
@@ -52,14 +58,17 @@ def without_confirmation(record: Record) -> Pick:
 
 def oracle(record: Record) -> Pick:
     """Recommend what is truly best of what the product chooses among, each trained as the product would."""
-    choice = choose(record.confirmed, record.rows, record.trials[0].space, path=record.path)
-    candidates = [_as_trained(record, candidate.config) for candidate in choice.candidates]
+    candidates = [_as_trained(record, candidate.config) for candidate in _choice(record).candidates]
     everything = [_as_trained(record, record.default), *candidates]
     return min(everything, key=lambda pick: float(np.mean(record.losses(pick))))
 
 
 def _minimum_of(surface: str) -> Callable[[Record], Pick]:
     return lambda record: Pick(record.minima[surface])
+
+
+def _choice(record: Record, growth: float = GROWTH) -> Choice:
+    return choose(record.confirmed, record.rows, record.trials[0].space, path=record.path, growth=growth)
 
 
 def _by_verdict(record: Record, config: Config, verdict: Verdict | None) -> Pick:
@@ -78,6 +87,7 @@ RULES = (
     Rule(DEFAULT, lambda record: Pick(record.default)),
     *(Rule(name, _minimum_of(name)) for name in SURFACES),
     Rule("flora", flora),
+    Rule("flora without size", without_size),
     Rule("flora without confirmation", without_confirmation),
     Rule("oracle", oracle),
 )

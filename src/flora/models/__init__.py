@@ -81,11 +81,6 @@ class Family(Protocol):
         """The whole-number HPs, as the number of trees, whose every smaller value a fit passes through on its way."""
         ...
 
-    @property
-    def grows(self) -> frozenset[str]:
-        """The HPs that should grow with the number of rows, as the number of trees: see :mod:`flora.size`."""
-        ...
-
     def space(self, task: Task) -> SearchSpace:
         """Return the family's own space, with its default config."""
         ...

@@ -31,7 +31,6 @@ class AnyEstimator:
     name: str
     kind: type[Any]
     passes_through: frozenset[str] = frozenset()
-    grows: frozenset[str] = frozenset()
 
     @classmethod
     def named(cls, name: str) -> Self:

@@ -87,10 +87,6 @@ class GradientBoosting:
         "The parties sum the histograms of each leaf and grow the same trees, as if their rows lay in one table."
     )
     passes_through: frozenset[str] = frozenset({"max_iter", "num_iterations"})
-    grows: frozenset[str] = passes_through | {
-        *("min_samples_leaf", "min_data_in_leaf", "min_sum_hessian_in_leaf"),
-        *("l2_regularization", "lambda_l2", "lambda_l1"),
-    }
 
     def space(self, task: Task) -> SearchSpace:
         """Return the paper's space, with scikit-learn's defaults."""

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from flora.aggregation import path_of_trials
-from flora.models import FAMILIES, family_of
+from flora.choice import MANY
 from flora.report.analysis import Study
 from flora.report.markup import NONE, Html, config_text, element, folded, number, signed, table
-from flora.size import MANY
 
 DECISIONS = {"use": "use these", "keep-defaults": "keep the defaults"}
 
@@ -40,7 +39,7 @@ def candidates(document: Mapping[str, Any]) -> list[Html]:
     words = (
         "The aggregator's best and mutually different configs, each measured by every party beside the default. A "
         "candidate is shown at its best place along what a fit passes through; so is the default. With the best of "
-        f"several noisy gains comes some luck.{_sized(document)}"
+        "several noisy gains comes some luck."
     )
     return [
         folded(
@@ -49,19 +48,6 @@ def candidates(document: Mapping[str, Any]) -> list[Html]:
             table("Gain over the default, over all parties", ["candidate", *names, "gain"], rows),
         )
     ]
-
-
-def _sized(document: Mapping[str, Any]) -> str:
-    """Return what many parties fit for a config, in a sentence; nothing where they fit it as it is."""
-    family = document.get("family")
-    grows = family_of(family).grows if family in FAMILIES else frozenset()
-    smaller = [name for name in document["config"] if name in grows]
-    if not smaller or len(document["parties"]) < MANY:
-        return ""
-    return (
-        " A config is for the rows of all parties. At its own, smaller size a party measured what stands for it there: "
-        f"less of {', '.join(smaller)}."
-    )
 
 
 def _role(place: int, chosen: bool) -> str:

@@ -20,7 +20,8 @@ def used_for(use: str) -> set[str]:
 def test_no_dataset_of_the_paper_or_the_validation_is_for_design() -> None:
     assert used_for("report") == set(PAPER)
     assert used_for("validation") == (
-        {"magic", "twonorm", "ring", "satimage", "page-blocks0", "penbased", "penbased-halves", "hastie"}
+        {"magic", "twonorm", "ring", "satimage", "page-blocks0", "penbased", "hastie"}
+        | {"penbased-halves", "optdigits-halves", "texture-halves", "marketing-halves"}
         | {"bupa", "mammographic", "tic-tac-toe", "bands", "vehicle"}
     )
     assert {"phoneme", "breast_cancer", "digits", "generated-1"} < used_for("design")

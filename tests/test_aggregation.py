@@ -117,6 +117,25 @@ def test_few_parties_use_what_the_surface_predicts_and_no_measurement_denies(
     assert end.verdict.decision == ("use" if basis == "measured and predicted" else "keep-defaults")
 
 
+def test_many_parties_take_the_surfaces_minimum_unless_another_is_clearly_better() -> None:
+    parties = "abcdef"
+    found = aggregate([bowl(party, 0.25, 0.3) for party in parties], GP, 0)
+    first, other, *_ = configs = found.propose(4, 0)
+
+    def end(gain: float) -> Aggregation:
+        said = {
+            party: [
+                Confirmation(Trial(c, 0.3, 0.01, 5, 50), noise * ((c == first) * 0.10 + (c == other) * gain), 0.01)
+                for c in [SQUARE.default, *configs]
+            ]
+            for party, noise in zip(parties, (0.8, 0.9, 1.0, 1.0, 1.1, 1.2), strict=True)
+        }
+        return conclude(found, said, dict.fromkeys(parties, 50), "mean")
+
+    assert (end(0.101).recommendation.config, end(0.2).recommendation.config) == (first, other)
+    assert all(diagnosis.config_without == first for diagnosis in end(0.101).diagnoses.values())
+
+
 class TestALiar:
     honest = (bowl("a", 0.2, 0.3), bowl("b", 0.3, 0.3), bowl("c", 0.25, 0.2), bowl("d", 0.25, 0.4))
     liar = bowl("e", 0.25, 0.3, scale=-300.0)  # says that the best configs are by far the worst

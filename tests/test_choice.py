@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flora.choice import Candidate, Choice, Confirmed, choose, same_config
+from flora.choice import Candidate, Choice, Confirmed, Minimum, choose, same_config
 from flora.errors import TrialsError
 from flora.federation import Confirmation
 from flora.path import Path
@@ -45,38 +45,74 @@ UNSURE: Confirmed = {"a": line(0.01, 0.02, error=0.05), "b": line(0.01, 0.0, err
 GOOD, POOR = Verdict(Gain(0.05, 0.01), "predicted"), Verdict(Gain(0.05, 0.06), "predicted")
 
 
+def at(u: float, predicted: Verdict | None = GOOD) -> Minimum:
+    return Minimum({"u": u}, predicted)
+
+
 class TestSeconded:
-    """The surface's minimum, at u = 0.1, where what was measured is within its error."""
+    """A few parties, and the surface's minimum, at u = 0.1, where what was measured is within its error."""
 
     def test_the_minimum_is_used_where_both_speak_for_it(self) -> None:
-        found = chosen(UNSURE)
-        assert found.verdict.decision == "keep-defaults"
-        seconded = found.seconded({"u": 0.1}, GOOD, None)
+        alone, seconded = chosen(UNSURE), chosen(UNSURE, minimum=at(0.1))
+        assert alone.verdict.decision == "keep-defaults"
         assert seconded.chosen.config == {"u": 0.1}
         assert (seconded.verdict.decision, seconded.verdict.basis) == ("use", "measured and predicted")
-        assert seconded.verdict.gain == found.candidates[1].gain
+        assert seconded.verdict.gain == alone.candidates[1].gain
 
     @pytest.mark.parametrize("predicted", [POOR, None])
     def test_not_where_the_surface_is_unsure_too(self, predicted: Verdict | None) -> None:
-        found = chosen(UNSURE)
-        assert found.seconded({"u": 0.1}, predicted, None) is found
+        assert chosen(UNSURE, minimum=at(0.1, predicted)) == chosen(UNSURE)
 
     def test_not_where_the_parties_measured_a_loss(self) -> None:
-        found = chosen({"a": line(-0.01, error=0.05), "b": line(-0.01, error=0.05)})
-        assert found.seconded({"u": 0.1}, GOOD, None) is found
+        losing = {"a": line(-0.01, error=0.05), "b": line(-0.01, error=0.05)}
+        assert chosen(losing, minimum=at(0.1)) == chosen(losing)
+
+    def test_not_for_the_worst_off_party(self) -> None:
+        assert chosen(UNSURE, minimum=at(0.1), objective="worst") == chosen(UNSURE, objective="worst")
 
     def test_what_was_measured_beyond_its_error_stands(self) -> None:
-        found = chosen({"a": line(0.01, 0.2, error=0.05), "b": line(0.01, 0.2, error=0.05)})
-        assert found.seconded({"u": 0.1}, GOOD, None) is found
-        assert found.chosen.config == {"u": 0.2}
+        found = chosen({"a": line(0.19, 0.2, error=0.05), "b": line(0.19, 0.2, error=0.05)}, minimum=at(0.1))
+        assert (found.chosen.config, found.basis) == ({"u": 0.2}, "measured")
 
     def test_the_place_on_the_path_is_the_one_that_was_measured_best(self) -> None:
         default = {"trees": 100, "rate": 0.5}
         gains = {10: 0.0, 45: 0.02, 200: 0.01}
         party = [measured(default, 0.0, 0.0), *(measured({"trees": t, "rate": 0.9}, g, 0.05) for t, g in gains.items())]
-        found = choose({"a": party}, {"a": 50}, TREES, path=PATH)
-        assert found.verdict.decision == "keep-defaults"
-        assert found.seconded({"trees": 187, "rate": 0.9}, GOOD, PATH).chosen.config == {"trees": 45, "rate": 0.9}
+        minimum = Minimum({"trees": 187, "rate": 0.9}, GOOD)
+        found = choose({"a": party}, {"a": 50}, TREES, path=PATH, minimum=minimum)
+        assert (found.chosen.config, found.basis) == ({"trees": 45, "rate": 0.9}, "measured and predicted")
+
+
+class TestLeaning:
+    """Many parties, and the surface's minimum at u = 0.1; gains at 0.1 and 0.2 by party."""
+
+    # trimmed means of 0.11 and 0.14, with standard errors of 0.02 and 0.06
+    near = five([0.08, 0.06], [0.08, 0.06], [0.11, 0.14], [0.14, 0.22], [0.14, 0.22])
+    far = five([0.08, 0.36], [0.08, 0.36], [0.11, 0.44], [0.14, 0.52], [0.14, 0.52])
+
+    def test_the_minimum_is_taken_within_one_standard_error_of_the_best(self) -> None:
+        alone = chosen(self.near)
+        assert alone.chosen.config == {"u": 0.2}
+        assert alone.chosen.gain.low < alone.candidates[1].gain.estimate < alone.chosen.gain.estimate
+        leaning = chosen(self.near, minimum=at(0.1, POOR))  # what the surface predicts is not asked
+        assert (leaning.chosen, leaning.basis) == (alone.candidates[1], "measured")
+        assert leaning.verdict.decision == "use"
+
+    def test_not_where_another_is_better_beyond_that(self) -> None:
+        assert chosen(self.far, minimum=at(0.1)) == chosen(self.far)
+        assert chosen(self.far).chosen.config == {"u": 0.2}
+
+    def test_not_where_its_own_gain_is_within_its_error(self) -> None:
+        unsure = five([0.3, 0.1], [0.3, 0.1], [0.0, 0.2], [-0.27, 0.3], [-0.27, 0.3])
+        assert chosen(unsure).candidates[1].gain.low < 0 < chosen(unsure).candidates[1].gain.estimate
+        assert chosen(unsure, minimum=at(0.1)) == chosen(unsure)
+
+    def test_not_for_the_worst_off_party(self) -> None:
+        assert chosen(self.near, minimum=at(0.1), objective="worst") == chosen(self.near, objective="worst")
+
+    def test_not_where_it_failed_at_a_party_or_is_the_default(self) -> None:
+        assert chosen(self.near, minimum=at(0.7)) == chosen(self.near)
+        assert chosen(self.near, minimum=at(0.0)) == chosen(self.near)
 
 
 class TestMean:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flora.candidates import candidates
-from flora.choice import MANY, Choice, Confirmed, Objective, choose
+from flora.choice import Choice, Confirmed, Minimum, Objective, choose
 from flora.diagnostics import Diagnosis, diagnose
 from flora.models import FAMILIES, family_of
 from flora.path import Path, path_through
@@ -57,9 +57,8 @@ def aggregate(trials: Sequence[PartyTrials], choice: SurfaceChoice, seed: int) -
 def conclude(found: Aggregation, confirmed: Confirmed, rows: Mapping[str, int], objective: Objective) -> Aggregation:
     """Choose among the candidates that all parties have measured."""
     space, path = found.space, path_of_trials(found.trials)
-    choice = choose(confirmed, rows, space, path=path, objective=objective)
-    if objective == "mean" and len(rows) < MANY:
-        choice = choice.seconded(found.recommendation.config, found.verdict, path)
+    minimum = Minimum(found.recommendation.config, found.verdict)
+    choice = choose(confirmed, rows, space, path=path, objective=objective, minimum=minimum)
     config = choice.chosen.config
     point = space.encode([config])
     return Aggregation(
@@ -69,7 +68,7 @@ def conclude(found: Aggregation, confirmed: Confirmed, rows: Mapping[str, int], 
         choice.verdict,
         confirmed,
         choice,
-        diagnose(confirmed, rows, space, choice.chosen.measured, path=path, objective=objective),
+        diagnose(confirmed, rows, space, choice.chosen.measured, path=path, objective=objective, minimum=minimum),
     )
 
 

@@ -39,6 +39,14 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class Minimum:
+    """What the surface alone recommends, and the gain over the default that it predicts there."""
+
+    config: Config
+    predicted: Verdict | None
+
+
+@dataclass(frozen=True)
 class Choice:
     """What the confirmation round comes to."""
 
@@ -51,17 +59,33 @@ class Choice:
         """Whether the chosen one is worth using."""
         return Verdict(self.chosen.gain, self.basis)
 
-    def seconded(self, minimum: Config, predicted: Verdict | None, path: Path | None) -> "Choice":
+    def seconded(self, minimum: Minimum, path: Path | None) -> "Choice":
         """Return the choice of the surface's minimum where nothing is measured beyond its error, and both speak for it.
 
         A few small parties measure little on fresh folds, where the surface is made of all their trials.
         """
+        predicted, candidate = minimum.predicted, self._at(minimum, path)
         if self.verdict.decision == "use" or predicted is None or predicted.decision != "use":
             return self
-        for candidate in self.candidates[1:]:
-            if candidate.gain.estimate > 0 and _but_for(path, candidate.measured) == _but_for(path, minimum):
-                return replace(self, chosen=candidate, basis="measured and predicted")
-        return self
+        if candidate is None or candidate.gain.estimate <= 0:
+            return self
+        return replace(self, chosen=candidate, basis="measured and predicted")
+
+    def leaning(self, minimum: Minimum, path: Path | None) -> "Choice":
+        """Return the choice of the surface's minimum where its gain is beyond its error and within that of the best.
+
+        Of several gains that differ by less than their error the highest is chance, and many small parties err
+        together: what their trials had said before the candidates were measured is the better guide.
+        """
+        candidate = self._at(minimum, path)
+        if candidate is None or candidate.gain.low <= 0 or candidate.gain.estimate < self.chosen.gain.low:
+            return self
+        return replace(self, chosen=candidate)
+
+    def _at(self, minimum: Minimum, path: Path | None) -> Candidate | None:
+        """Return the candidate that is the surface's minimum, at whatever place on the path; the default is none."""
+        others = (c for c in self.candidates[1:] if _but_for(path, c.measured) == _but_for(path, minimum.config))
+        return next(others, None)
 
 
 def choose(
@@ -71,9 +95,10 @@ def choose(
     *,
     path: Path | None = None,
     objective: Objective = "mean",
+    minimum: Minimum | None = None,
     growth: float = GROWTH,
 ) -> Choice:
-    """Return the candidate with the highest gain, and all of them.
+    """Return the candidate with the highest gain, or the surface's minimum where that says more, and all of them.
 
     Args:
         confirmed: What each party measured, the default first.
@@ -81,6 +106,7 @@ def choose(
         space: The space, with the default.
         path: What a fit passes through: configs that differ only there are one candidate.
         objective: Whether the ``"mean"`` of the parties' losses counts, or that of the ``"worst"``-off party.
+        minimum: What the surface alone recommends; it counts with the ``"mean"``, which it is a surface of.
         growth: How the trees that are needed grow with the number of rows; 0 where a party's number is to stand.
 
     Raises:
@@ -97,7 +123,10 @@ def choose(
     found = [evidence.best_of(group, reference) for group in groups]
     measured = [(evidence.configs[place], gain) for place, gain in found]
     candidates = tuple(Candidate(_grown(config, space, path, reach), config, gain) for config, gain in measured)
-    return Choice(candidates, max(candidates, key=lambda candidate: candidate.gain.estimate))
+    choice = Choice(candidates, max(candidates, key=lambda candidate: candidate.gain.estimate))
+    if minimum is None or objective != "mean":
+        return choice
+    return choice.seconded(minimum, path) if len(rows) < MANY else choice.leaning(minimum, path)
 
 
 def _grown(measured: Config, space: SearchSpace, path: Path | None, reach: float) -> Config:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flora.choice import Confirmed, Objective, choose, same_config
+from flora.choice import Confirmed, Minimum, Objective, choose, same_config
 from flora.federation import Confirmation
 from flora.path import Path
 from flora.space import Config, SearchSpace
@@ -38,6 +38,7 @@ def diagnose(
     *,
     path: Path | None,
     objective: Objective,
+    minimum: Minimum | None = None,
 ) -> dict[str, Diagnosis]:
     """Return each party's diagnosis with regard to the recommended ``config``."""
     own = {party: next(c for c in found if same_config(c.config, config)) for party, found in confirmed.items()}
@@ -52,6 +53,7 @@ def diagnose(
             space,
             path=path,
             objective=objective,
+            minimum=minimum,
         )
         found[party] = Diagnosis(mine, _distance(mine, others), left.chosen.config, left.verdict.decision)
     return found

@@ -7,7 +7,7 @@ import numpy as np
 
 from flora.aggregation import Aggregation, conclude
 from flora.benchmark.cells import Pick, Record
-from flora.choice import GROWTH, Choice, choose
+from flora.choice import GROWTH, Choice, Minimum, choose
 from flora.recommendation import Recommendation
 from flora.regressors import Losses
 from flora.single_shot import FEWEST_HELD, HELD
@@ -68,7 +68,10 @@ def _minimum_of(surface: str) -> Callable[[Record], Pick]:
 
 
 def _choice(record: Record, growth: float = GROWTH) -> Choice:
-    return choose(record.confirmed, record.rows, record.trials[0].space, path=record.path, growth=growth)
+    minimum = Minimum(record.minima["aplm"], Verdict(record.predicted, "predicted"))
+    return choose(
+        record.confirmed, record.rows, record.trials[0].space, path=record.path, minimum=minimum, growth=growth
+    )
 
 
 def _by_verdict(record: Record, config: Config, verdict: Verdict | None) -> Pick:

@@ -169,7 +169,12 @@ class TestPath:
         return PartyTrials(party, 50, space, "accuracy", (Trial(dict(space.default), 0.1, 0.01, 5),), family=family)
 
     def test_follows_from_the_family(self) -> None:
-        assert path_of_trials([self.of("hgb")]) == path_through(self.trees, {"max_iter"})
+        path = path_through(self.trees, {"max_iter"})
+        assert path is not None
+        assert path_of_trials([self.of("hgb")]) == replace(path, open=True)
+        first = self.trees.parameters[:2]
+        narrow = SearchSpace(first, {parameter.name: self.trees.default[parameter.name] for parameter in first})
+        assert path_of_trials([self.of("hgb", space=narrow)]) == path_through(narrow, {"max_iter"})
         assert path_of_trials([self.of("svm")]) is None
         assert path_of_trials([self.of(None)]) is None
 

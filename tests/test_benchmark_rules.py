@@ -45,15 +45,28 @@ def test_the_product_recommends_what_the_parties_confirm(family: str) -> None:
 
 def test_the_default_is_kept_where_no_gain_shows() -> None:
     record = made_up_record("svm", default_is_better, default_is_better, predicted=Gain(0.01, 0.02))
-    for name in ("flora", "flora without size", "flora without confirmation", "oracle"):
+    for name in ("flora", "flora without confirmation", "oracle"):
         assert RULE[name](record) == Pick(record.default), name
+    assert RULE["flora in range"](record).config == record.default
     assert RULE["aplm"](record) == Pick(OTHER["svm"])
 
 
-def test_many_small_parties_get_more_trees_by_the_size_rule_alone() -> None:
+def test_many_small_parties_get_more_trees() -> None:
     record = made_up_record("hgb", other_is_better, other_is_better, parties=10)
     assert RULE["flora"](record) == Pick({**OTHER["hgb"], "max_iter": round(45 * 10**0.4)})
-    assert RULE["flora without size"](record) == Pick(OTHER["hgb"])
+
+
+def other_is_better_late(config: Config) -> float:
+    """At a party: the other candidate wins, but only with more trees than stand for 200 of all rows."""
+    default = default_of("hgb")
+    same = all(value == default[name] for name, value in config.items() if name != "max_iter")
+    return 0.3 if same or int(config["max_iter"]) < 121 else 0.2
+
+
+def test_in_range_candidates_are_compared_where_the_training_gets() -> None:
+    record = made_up_record("hgb", other_is_better_late, other_is_better, parties=10, rows=500, chosen=(45,) * 5)
+    assert RULE["flora"](record) == Pick({**OTHER["hgb"], "max_iter": 200}, in_training=True)
+    assert RULE["flora in range"](record) == Pick(record.default, in_training=True, in_range=True)
 
 
 def test_with_rows_enough_the_training_chooses_the_trees() -> None:
@@ -63,7 +76,7 @@ def test_with_rows_enough_the_training_chooses_the_trees() -> None:
         for rows in (999, 1000)
     )
     assert not RULE["flora"](few).in_training
-    for name in ("flora", "flora without size", "flora without confirmation", "oracle"):
+    for name in ("flora", "flora in range", "flora without confirmation", "oracle"):
         assert RULE[name](enough).in_training, name
     assert not RULE["aplm"](enough).in_training  # the paper's
 
@@ -104,5 +117,6 @@ def test_the_products_own_program_trains_what_the_rule_picks(
         step = program.send(ask(step))
     program.close()
     pick = RULE["flora"](record)
-    assert step.payload["config"] == ({**pick.config, "max_iter": 200} if pick.in_training else pick.config)
+    last = 200 if parties < 5 else round(200 * parties**0.4)
+    assert step.payload["config"] == ({**pick.config, "max_iter": last} if pick.in_training else pick.config)
     assert step.payload["choose"] == pick.in_training

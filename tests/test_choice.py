@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -237,9 +238,11 @@ def along(default: Mapping[int, float], other: Mapping[int, float]) -> list[Conf
 class TestPath:
     gains = along({16: -0.3, 27: -0.2, 45: -0.1, 200: 0.1}, {16: -0.25, 27: 0.0, 45: -0.05, 121: 0.3})
 
-    def found(self, parties: int, space: SearchSpace = TREES, path: Path = PATH) -> tuple[Candidate, ...]:
+    def found(
+        self, parties: int, space: SearchSpace = TREES, path: Path = PATH, *, rows: int = 50
+    ) -> tuple[Candidate, ...]:
         confirmed = {f"p{k:02d}": self.gains for k in range(parties)}
-        return choose(confirmed, dict.fromkeys(confirmed, 50), space, path=path).candidates
+        return choose(confirmed, dict.fromkeys(confirmed, rows), space, path=path).candidates
 
     def test_what_differs_only_along_the_path_is_one_candidate_at_its_best_stop(self) -> None:
         default, other = self.found(4)
@@ -255,6 +258,14 @@ class TestPath:
         assert other.config == {"trees": 108, "rate": 0.1}
         assert default.gain.estimate == 0.0  # gains are over the default at its best within reach
         assert other.gain.estimate == pytest.approx(0.0 - -0.1)
+
+    def test_the_whole_path_counts_where_the_training_goes_past_the_range(self) -> None:
+        default, other = self.found(32, path=replace(PATH, open=True), rows=157)  # 5,024 rows to count trees by
+        assert (default.measured["trees"], other.measured["trees"]) == (200, 121)
+        assert (default.gain.estimate, other.gain.estimate) == pytest.approx((0.0, 0.3 - 0.1))
+        assert default.config["trees"] == other.config["trees"] == 200  # a recommendation is a config of the space
+        assert self.found(32, path=replace(PATH, open=True), rows=156) == self.found(32)  # 4,992 rows
+        assert self.found(32, rows=157) == self.found(32)
 
     def test_the_growth_sets_in_with_five_parties(self) -> None:
         assert self.found(4)[1].config == self.found(4)[1].measured

@@ -205,7 +205,10 @@ class TestPage:
         run = Study.of({**more, "chosen_in_training": ["depth"]}, trials)
         text = Outline(answer(run)).text
         assert "2 federated models were trained, and the one with the lowest loss was kept." in text
-        assert "depth = 4 was chosen inside the training" in text
+        assert "depth = 4 was chosen inside the training, by rows held out." in text
+        past = {**more, "chosen_in_training": ["depth"], "trained_config": {**config, "depth": 7}}
+        words = "depth = 7 was chosen inside the training, by rows held out (past the range that each party searches"
+        assert words in Outline(answer(Study.of(past, trials))).text
         assert "this run took 2." in Outline(cost(run)).text
         left = Outline(disclosure(run)).text
         assert "losses on held-out rows, to choose depth" in left

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flora.benchmark.datasets import made_up
 from flora.choice import Objective
 from flora.engines.inprocess import in_process
 from flora.errors import DataError, FloraError, InputError, TrialsError
@@ -15,8 +16,10 @@ from flora.federation import Ask, Confirmation, Reply, Step, drive
 from flora.model_file import unpack
 from flora.models import family_of
 from flora.party import Party
+from flora.result import past_range, tune_document
 from flora.schema import Column, Schema
 from flora.single_shot import Outcome, Request, single_shot
+from flora.split import split
 from flora.trials import PartyTrials, Trial
 from flora.workers import workers
 from tests.conftest import SVM_SPACE, two_moons
@@ -226,6 +229,13 @@ class TestTrainings:
         assert (payload["choose"], payload["held"]) == (inside, 0.1 if inside else 0.0)
         assert outcome.trained.chosen == (("max_iter",) if inside else ())
 
+    def test_many_parties_train_past_the_range_that_each_searched(self) -> None:
+        steps: list[Step] = []
+        names = "abcdefgh"
+        engine = training_fake(dict.fromkeys(names, (0.2,)), dict.fromkeys(names, 625), steps)
+        drive(single_shot(replace(asked("mean"), trainings=1)), engine)
+        assert steps[-1].payload["config"]["max_iter"] == round(200 * 8**0.4) == 459
+
     def test_a_real_training_counts_its_trees(self) -> None:
         parties = [Party(name, two_moons(2500, k), "kind") for k, name in enumerate("ab")]
         space = {
@@ -239,6 +249,20 @@ class TestTrainings:
         assert dict(stored.config) == dict(outcome.trained.config)
         assert outcome.trained.loss is not None
         assert outcome.trained.loss < 0.2
+
+    def test_a_real_training_of_many_parties_goes_past_the_range(self) -> None:
+        table = made_up("design", 5000, 8, n_informative=8, n_redundant=0, n_clusters_per_class=8, random_state=0).read(
+            None
+        )
+        parties = [Party(name, rows, "target") for name, rows in split(table, "target", 5, "iid", 0).items()]
+        outcome = run(Request(family="hgb", trials=1, folds=2, confirm=0), parties)
+        assert 200 < int(outcome.trained.config["max_iter"]) <= round(200 * 5**0.4)
+        assert dict(unpack(outcome.model).config) == dict(outcome.trained.config)
+        assert (
+            int(outcome.found.recommendation.config["max_iter"]) <= 200
+        )  # what is recommended is a config of the space
+        document = tune_document(outcome, Request(family="hgb"), {})
+        assert past_range(document).startswith("past the range that each party searches")
 
 
 def asked(objective: Objective) -> Request:

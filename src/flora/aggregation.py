@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from flora.candidates import candidates
 from flora.choice import Choice, Confirmed, Minimum, Objective, choose
 from flora.diagnostics import Diagnosis, diagnose
+from flora.growth import family_path
 from flora.models import FAMILIES, family_of
-from flora.path import Path, path_through
+from flora.path import Path
 from flora.recommendation import Recommendation, recommend
 from flora.space import Config, SearchSpace
 from flora.surface import LossSurface, SurfaceChoice, check_compatible, fit_surface
@@ -82,4 +83,4 @@ def path_of_trials(trials: Sequence[PartyTrials]) -> Path | None:
     family = trials[0].family
     if family not in FAMILIES:
         return None
-    return path_through(space_of(trials), family_of(family).passes_through)
+    return family_path(space_of(trials), family_of(family))

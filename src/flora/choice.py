@@ -1,8 +1,8 @@
 """Which of the candidates: decided on what all parties measured, for the rows of all of them.
 
-A party of n_i rows needs fewer trees than n rows do: t trees there go about as far as :math:`t (n / n_i)^{0.4}` here.
-So where parties are many, candidates are compared at the part of their path that a training on all rows will be able
-to reach, and with the default at its best there: that many trees it will be given, too.
+A party's rows need fewer trees than those of all do (see ``growth.py``). So where parties are many and the training
+must stay in the range, candidates are compared at the part of their path that it will be able to reach, and with the
+default at its best there: that many trees it will be given, too.
 """
 
 import math
@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from flora.errors import TrialsError
 from flora.federation import Confirmation
+from flora.growth import MANY, counts_by_held_rows, further
 from flora.path import Path
 from flora.space import Config, SearchSpace
 from flora.verdict import Basis, Gain, Verdict
 
 Objective = Literal["mean", "worst"]
 OBJECTIVES: tuple[Objective, ...] = ("mean", "worst")
-GROWTH = 0.4  # of the trees that are needed with the number of rows, on a log scale
-MANY = 5  # parties: from here on they are much smaller than all together, and tell errors and outliers themselves
 TRIMMED = 0.2  # of many parties, at either end: of five, one that lies or is broken moves nothing
 
 Confirmed = Mapping[str, Sequence[Confirmation]]  # by party
@@ -96,7 +95,6 @@ def choose(
     path: Path | None = None,
     objective: Objective = "mean",
     minimum: Minimum | None = None,
-    growth: float = GROWTH,
 ) -> Choice:
     """Return the candidate with the highest gain, or the surface's minimum where that says more, and all of them.
 
@@ -107,7 +105,6 @@ def choose(
         path: What a fit passes through: configs that differ only there are one candidate.
         objective: Whether the ``"mean"`` of the parties' losses counts, or that of the ``"worst"``-off party.
         minimum: What the surface alone recommends; it counts with the ``"mean"``, which it is a surface of.
-        growth: How the trees that are needed grow with the number of rows; 0 where a party's number is to stand.
 
     Raises:
         TrialsError: If there is no default, or a party did not measure it.
@@ -115,26 +112,26 @@ def choose(
     if not space.default:
         raise TrialsError("candidates are compared with the default config, and the space has none")
     evidence = _Evidence.of(confirmed, rows, objective)
-    reach = _reach(rows, growth) if path and objective == "mean" else 1.0
-    groups = _grouped(evidence.configs, path, reach)
+    factor = further(len(rows)) if path and objective == "mean" else 1.0
+    groups = _grouped(evidence.configs, path, _last_stop(path, rows, factor))
     reference = _place(space.default, evidence.configs)
-    if reach < 1:
+    if factor > 1:
         reference, _ = evidence.best_of(_group_of(space.default, evidence.configs, groups, path), reference)
     found = [evidence.best_of(group, reference) for group in groups]
     measured = [(evidence.configs[place], gain) for place, gain in found]
-    candidates = tuple(Candidate(_grown(config, space, path, reach), config, gain) for config, gain in measured)
+    candidates = tuple(Candidate(_grown(config, space, path, factor), config, gain) for config, gain in measured)
     choice = Choice(candidates, max(candidates, key=lambda candidate: candidate.gain.estimate))
     if minimum is None or objective != "mean":
         return choice
     return choice.seconded(minimum, path) if len(rows) < MANY else choice.leaning(minimum, path)
 
 
-def _grown(measured: Config, space: SearchSpace, path: Path | None, reach: float) -> Config:
-    """Return the config for the rows of all parties: as much further along its path as they reach, in its range."""
-    if path is None or reach == 1.0:
+def _grown(measured: Config, space: SearchSpace, path: Path | None, factor: float) -> Config:
+    """Return the config for the rows of all parties: as much further along its path as they get, in its range."""
+    if path is None or factor == 1.0:
         return measured
     parameter = next(parameter for parameter in space.parameters if parameter.name == path.name)
-    [stop] = parameter.decode(parameter.encode([int(measured[path.name]) / reach]))
+    [stop] = parameter.decode(parameter.encode([int(measured[path.name]) * factor]))
     return {**measured, path.name: stop}
 
 
@@ -197,22 +194,21 @@ def _trimmed_mean(values: Floats, shares: Floats) -> Gain:
     return Gain(mean, error)
 
 
-def _reach(rows: Mapping[str, int], growth: float) -> float:
-    """Return what part of a path at a party's size stands for all of it at the size of all."""
-    if len(rows) < MANY:
-        return 1.0
-    return float((1 / len(rows)) ** growth)  # the mean party's share of all rows
+def _last_stop(path: Path | None, rows: Mapping[str, int], factor: float) -> float:
+    """Return how far along the path, at a party's size, the training on all rows will be able to get."""
+    if path is None or (path.open and counts_by_held_rows(sum(rows.values()))):
+        return math.inf
+    return max(path.stops[0], path.stops[-1] / factor)
 
 
-def _grouped(configs: Sequence[Config], path: Path | None, reach: float) -> list[list[int]]:
-    """Return the places of each candidate's configs, as far along the path as it reaches."""
+def _grouped(configs: Sequence[Config], path: Path | None, last: float) -> list[list[int]]:
+    """Return the places of each candidate's configs, as far along the path as counts."""
     if path is None:
         return [[k] for k in range(len(configs))]
     groups: dict[str, list[int]] = {}
     for k, config in enumerate(configs):
         groups.setdefault(_but_for(path, config), []).append(k)
-    top = max(path.stops[0], path.stops[-1] * reach)
-    return [[k for k in group if int(configs[k][path.name]) <= top] or group[:1] for group in groups.values()]
+    return [[k for k in group if int(configs[k][path.name]) <= last] or group[:1] for group in groups.values()]
 
 
 def _group_of(

@@ -21,7 +21,7 @@ from flora.exchange import ANSWER, Answer, Candidates, check_answers, format_of
 from flora.federation import Ask, Reply, Step, drive
 from flora.model_file import read_model
 from flora.party import Party
-from flora.result import RunFolder, aggregate_document, read_run, tune_document
+from flora.result import RunFolder, aggregate_document, past_range, read_run, tune_document
 from flora.schema import Schema, agree
 from flora.single_shot import Request, plan_of, schema_of, single_shot, trials_of
 from flora.space_formats import read_space
@@ -122,6 +122,8 @@ def _trained(document: Document) -> str:
         named = f"the best of {len(document['trainings'])} trainings"
     chosen = [f"{name} = {config[name]}" for name in document["chosen_in_training"]]
     inside = f", and {' and '.join(chosen)} chosen inside the training" if chosen else ""
+    if past := past_range(document):
+        inside += f" ({past})"
     return f"The federated model was trained with {named}{inside}."
 
 

@@ -14,6 +14,7 @@ from flora.confirm import confirm
 from flora.curves import learning_curve
 from flora.errors import DataError, InputError
 from flora.federation import Reply, Step
+from flora.growth import check_trainable, family_path
 from flora.model_file import pack
 from flora.models import Held, Model, family_of
 from flora.models.encoding import fit_encoding
@@ -117,8 +118,9 @@ class Party:
     def _train(self, payload: Any, collective: Collective) -> Reply:
         plan, schema = SearchPlan.from_json(payload["plan"]), Schema.from_json(payload["schema"])
         config, rows, loss = payload["config"], encode(self.table, schema), None
-        plan.space.check(config)
-        train = partial(family_of(plan.family).train, collective=collective, seed=derived_seed(plan.seed, "train"))
+        family = family_of(plan.family)
+        check_trainable(config, plan.space, family_path(plan.space, family))
+        train = partial(family.train, collective=collective, seed=derived_seed(plan.seed, "train"))
         with one_thread():
             if payload["held"]:  # a first pass is judged by held-out rows, a second one uses them
                 kept, held = hold_out(rows, payload["held"], stream(plan.seed, self.name, "held"))

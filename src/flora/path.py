@@ -17,6 +17,7 @@ class Path:
 
     name: str
     stops: tuple[int, ...]  # ascending; the last is the top of the HP's range
+    open: bool = False  # the range is for a party's rows: a training on more may go past it
 
     def configs(self, config: Config) -> list[Config]:
         """Return the config at each stop."""

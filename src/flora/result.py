@@ -44,6 +44,13 @@ def tune_document(outcome: Outcome, request: Request, seconds: Mapping[str, floa
     }
 
 
+def past_range(document: Mapping[str, Any]) -> str:
+    """Return words for a training that chose more than a party searches; none where it did not."""
+    config, space = document.get("trained_config") or {}, document["space"]
+    past = [name for name in document.get("chosen_in_training") or [] if config[name] > space[name]["range"][-1]]
+    return "past the range that each party searches: the rows of all carry more" if past else ""
+
+
 def aggregate_document(found: Aggregation, choice: SurfaceChoice, objective: Objective, seed: int) -> dict[str, Any]:
     """Return the result of an aggregation of files: the same fields, without a training."""
     return {**_document(found, choice, objective, seed), "model": None}

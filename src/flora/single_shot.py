@@ -10,6 +10,7 @@ from flora.certify import certify
 from flora.choice import OBJECTIVES, Objective
 from flora.errors import FloraError, InputError, TrialsError
 from flora.federation import Confirmation, Program, Reply, Step
+from flora.growth import HELD, counts_by_held_rows, furthest
 from flora.models import Family, FederatedFamily, family_of
 from flora.plan import Sampler, SearchPlan, at_least
 from flora.schema import Schema, Task, agree
@@ -19,8 +20,6 @@ from flora.surface import SurfaceChoice
 from flora.trainings import Training, best_of, next_config
 from flora.trials import PartyTrials
 
-HELD = 0.1  # of each party's rows: a first pass of a training is judged by them
-FEWEST_HELD = 500  # rows of all parties: of fewer, the parties' own cross-validation tells more
 DEFAULT_SCORING: dict[str, str] = {"classification": "balanced_accuracy", "regression": "r2"}
 
 
@@ -126,12 +125,13 @@ def _train(
     default, recommended = plan.space.default, found.recommendation.config
     use = found.verdict is not None and found.verdict.decision == "use"
     first = [recommended, default] if use else [default, recommended]
-    path = path_of_trials(found.trials) if _enough_to_choose_by(found.trials) else None
+    counted = counts_by_held_rows(sum(party.rows or 0 for party in found.trials))
+    path = path_of_trials(found.trials) if counted else None
     done: list[Training] = []
     models: list[bytes] = []
     for number in range(request.trainings):
         config = first[number] if number < len(first) else next_config(found.surface, plan.space, done, plan.seed)
-        asked = path.at_top(config) if path else config
+        asked = {**config, path.name: furthest(path, len(found.trials))} if path else config
         held = HELD if path or request.trainings > 1 else 0.0
         replies = yield Step("train", {**common, "config": dict(asked), "held": held, "choose": path is not None})
         done.append(_training(replies, request.objective, (path.name,) if path else ()))
@@ -139,10 +139,6 @@ def _train(
         if request.trainings > 1 and done[-1].loss is None:
             raise InputError("several trainings are compared on a tenth of each party's rows, and all have too few")
     return tuple(done), models[done.index(best_of(done))]
-
-
-def _enough_to_choose_by(trials: Sequence[PartyTrials]) -> bool:
-    return HELD * sum(party.rows or 0 for party in trials) >= FEWEST_HELD
 
 
 def space_for(family: Family, task: Task, document: Any) -> SearchSpace:

@@ -10,9 +10,10 @@ import numpy as np
 
 from flora.aggregation import path_of_trials
 from flora.benchmark.datasets import declared
-from flora.choice import MANY, Confirmed, same_config
+from flora.choice import Confirmed, same_config
 from flora.errors import FloraError, InputError
 from flora.exchange import confirmation_from_json, confirmation_to_json
+from flora.growth import MANY
 from flora.path import Path
 from flora.plan import at_least
 from flora.space import Config
@@ -72,6 +73,7 @@ class Pick:
 
     config: Config
     in_training: bool = False  # by held-out rows, where a training passes through an HP
+    in_range: bool = False  # and no further than parties search
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ class Truth:
     config: Config
     losses: tuple[Losses, ...]  # of each stop; a single one where there is no path
     stops: tuple[int, ...] = ()  # ascending
-    chosen: tuple[int, ...] = ()  # in each fold, by rows held out of its training rows
+    chosen: tuple[int, ...] = ()  # in each fold, by rows held out of its training rows, as far as the product trains
+    chosen_in_range: tuple[int, ...] = ()  # the same, no further than parties search
 
     def at(self, stop: int) -> Losses:
         """Return the losses at a stop; between two of them they are interpolated, on a log scale."""
@@ -93,14 +96,22 @@ class Truth:
         place, known = np.log(stop), np.log(self.stops)
         return tuple(float(np.interp(place, known, fold)) for fold in np.transpose(self.losses))
 
-    def as_chosen(self) -> Losses:
+    def as_chosen(self, *, in_range: bool = False) -> Losses:
         """Return each fold's loss at the stop that was chosen in its training."""
-        return tuple(self.losses[self.stops.index(stop)][fold] for fold, stop in enumerate(self.chosen))
+        chosen = self.chosen_in_range if in_range else self.chosen
+        if not chosen:
+            raise FloraError(
+                f"{dict(self.config)} was not trained as a candidate is: it is known at its own place alone"
+            )
+        return tuple(self.losses[self.stops.index(stop)][fold] for fold, stop in enumerate(chosen))
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Self:
         """Read a truth of a cell's file."""
-        return cls(entry["config"], tuple(map(tuple, entry["losses"])), tuple(entry["stops"]), tuple(entry["chosen"]))
+        chosen = entry["chosen"]
+        in_range = entry.get("chosen_in_range", chosen)  # one and the same with a few parties, and so left out once
+        losses = tuple(map(tuple, entry["losses"]))
+        return cls(entry["config"], losses, tuple(entry["stops"]), tuple(chosen), tuple(in_range))
 
 
 @dataclass(frozen=True)
@@ -141,7 +152,9 @@ class Record:
             raise FloraError(f"{self.cell.name}: has no truth of {dict(pick.config)}; a rule picks what was measured")
         if path is None:
             return truth.losses[0]
-        return truth.as_chosen() if pick.in_training else truth.at(int(pick.config[path.name]))
+        if not pick.in_training:
+            return truth.at(int(pick.config[path.name]))
+        return truth.as_chosen(in_range=pick.in_range)
 
     def to_json(self) -> str:
         """Return the cell's file."""

@@ -1,16 +1,17 @@
 """Rules: from what is stored of a cell to one recommendation. A new idea is a new line in ``RULES``."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from flora.aggregation import Aggregation, conclude
 from flora.benchmark.cells import Pick, Record
-from flora.choice import GROWTH, Choice, Minimum, choose
+from flora.choice import Choice, Minimum, choose
+from flora.growth import counts_by_held_rows
+from flora.path import Path
 from flora.recommendation import Recommendation
 from flora.regressors import Losses
-from flora.single_shot import FEWEST_HELD, HELD
 from flora.space import Config, Points
 from flora.surface import SURFACES
 from flora.verdict import Verdict
@@ -45,10 +46,10 @@ def flora(record: Record) -> Pick:
     return _by_verdict(record, concluded.recommendation.config, concluded.verdict)
 
 
-def without_size(record: Record) -> Pick:
-    """Recommend as the product does, but for the parties' own sizes."""
-    choice = _choice(record, growth=0.0)
-    return _by_verdict(record, choice.chosen.config, choice.verdict)
+def in_range(record: Record) -> Pick:
+    """Recommend as the product does where the range of trees is a user's own: the training stays in it."""
+    choice = _choice(record, record.path and replace(record.path, open=False))
+    return replace(_by_verdict(record, choice.chosen.config, choice.verdict), in_range=True)
 
 
 def without_confirmation(record: Record) -> Pick:
@@ -58,7 +59,7 @@ def without_confirmation(record: Record) -> Pick:
 
 def oracle(record: Record) -> Pick:
     """Recommend what is truly best of what the product chooses among, each trained as the product would."""
-    candidates = [_as_trained(record, candidate.config) for candidate in _choice(record).candidates]
+    candidates = [_as_trained(record, candidate.config) for candidate in _choice(record, record.path).candidates]
     everything = [_as_trained(record, record.default), *candidates]
     return min(everything, key=lambda pick: float(np.mean(record.losses(pick))))
 
@@ -67,11 +68,9 @@ def _minimum_of(surface: str) -> Callable[[Record], Pick]:
     return lambda record: Pick(record.minima[surface])
 
 
-def _choice(record: Record, growth: float = GROWTH) -> Choice:
+def _choice(record: Record, path: Path | None) -> Choice:
     minimum = Minimum(record.minima["aplm"], Verdict(record.predicted, "predicted"))
-    return choose(
-        record.confirmed, record.rows, record.trials[0].space, path=record.path, minimum=minimum, growth=growth
-    )
+    return choose(record.confirmed, record.rows, record.trials[0].space, path=path, minimum=minimum)
 
 
 def _by_verdict(record: Record, config: Config, verdict: Verdict | None) -> Pick:
@@ -81,7 +80,7 @@ def _by_verdict(record: Record, config: Config, verdict: Verdict | None) -> Pick
 
 def _as_trained(record: Record, config: Config) -> Pick:
     """Return what comes of training a config: with rows enough to hold out, the training chooses its place."""
-    enough = HELD * sum(record.rows.values()) >= FEWEST_HELD
+    enough = counts_by_held_rows(sum(record.rows.values()))
     return Pick(config, in_training=record.path is not None and enough)
 
 
@@ -90,7 +89,7 @@ RULES = (
     Rule(DEFAULT, lambda record: Pick(record.default)),
     *(Rule(name, _minimum_of(name)) for name in SURFACES),
     Rule("flora", flora),
-    Rule("flora without size", without_size),
+    Rule("flora in range", in_range),
     Rule("flora without confirmation", without_confirmation),
     Rule("oracle", oracle),
 )

@@ -102,7 +102,15 @@ def _record(cell: Cell, protocol: Protocol, pooled: PartyTrials, bench: Bench) -
     found = {name: aggregate(trials, SurfaceChoice(name), cell.seed) for name in SURFACES}
     minima = {name: each.recommendation.config for name, each in found.items()}
     measured = [each.config for each in next(iter(confirmed.values()))]
-    configs = [plan.space.default, *measured, *minima.values(), pooled.best.config]
+    rows = encode(table, describe(table, TARGET))
+    truths = measure_truths(
+        rows,
+        plan,
+        family_of(cell.family),
+        trained=[plan.space.default, *measured],
+        others=[*minima.values(), pooled.best.config],
+        parties=cell.parties,
+    )
     return Record(
         cell,
         protocol,
@@ -111,7 +119,7 @@ def _record(cell: Cell, protocol: Protocol, pooled: PartyTrials, bench: Bench) -
         minima,
         predicted_verdict(found["aplm"].surface, plan.space, minima["aplm"]).gain,
         pooled.best.config,
-        measure_truths(encode(table, describe(table, TARGET)), plan, family_of(cell.family), configs),
+        truths,
         versions(),
     )
 

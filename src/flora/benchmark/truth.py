@@ -5,6 +5,7 @@ between configs are far surer than losses. No search has seen these folds.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -13,68 +14,94 @@ from flora.benchmark.cells import Truth
 from flora.choice import same_config
 from flora.collective import Alone
 from flora.errors import FloraError
+from flora.growth import HELD, family_path, furthest
 from flora.models import Family, Held
 from flora.party import hold_out
-from flora.path import Path, path_of
+from flora.path import Path
 from flora.plan import SearchPlan
 from flora.randomness import derived_seed, stream
 from flora.search import Fold, folds_of, try_configs
-from flora.single_shot import HELD
 from flora.space import Config
 from flora.table import Rows
 from flora.workers import one_by_one, one_thread
 
 POOLED = "all rows"
 GRID = 12  # places on a path besides the stops of the search: a rule may recommend any number of trees
+Losses = tuple[float, ...]  # of the folds
 
 
-def measure_truths(rows: Rows, plan: SearchPlan, family: Family, configs: Sequence[Config]) -> tuple[Truth, ...]:
-    """Return the truth of each config; those that differ only in their place on a path share one."""
-    folds = folds_of(rows, plan, POOLED, "truth")
-    path = path_of(plan, family.passes_through)
+def measure_truths(
+    rows: Rows, plan: SearchPlan, family: Family, *, trained: Sequence[Config], others: Sequence[Config], parties: int
+) -> tuple[Truth, ...]:
+    """Return the truth of each config; those that differ only in their place on a path share one.
+
+    Args:
+        rows: Those of all parties.
+        plan: What the parties searched, and how.
+        family: The family of the configs.
+        trained: What the product may train. Where there is a path, its training goes as far as that of so many parties
+            does, and chooses its place.
+        others: What is compared with it, at its own place on the path.
+        parties: Their number.
+    """
+    pooled = _Pooled(rows, folds_of(rows, plan, POOLED, "truth"), plan, family)
+    path = family_path(plan.space, family)
     if path is None:
-        different: list[Config] = []
-        for config in configs:
-            if not any(same_config(config, other) for other in different):
-                different.append(config)
-        return tuple(Truth(c, tuple(_fold_losses(rows, folds, plan, family, [c]))) for c in different)
-    return tuple(_along_path(rows, folds, plan, family, rest, path, wanted) for rest, wanted in _grouped(configs, path))
+        return tuple(Truth(config, (pooled.losses([config])[0],)) for config in _different([*trained, *others]))
+    rests = _grouped(trained, path)
+    return tuple(
+        pooled.along(
+            path, rest, wanted, furthest(path, parties) if any(same_config(rest, r) for r, _ in rests) else None
+        )
+        for rest, wanted in _grouped([*trained, *others], path)
+    )
 
 
-def _along_path(
-    rows: Rows,
-    folds: Sequence[Fold],
-    plan: SearchPlan,
-    family: Family,
-    rest: Config,
-    path: Path,
-    wanted: Sequence[int],
-) -> Truth:
-    top = path.at_top(rest)
-    chosen = [_chosen(rows.take(train), plan, family, top, path, fold) for fold, (train, _) in enumerate(folds)]
-    grid = np.geomspace(path.stops[0], path.stops[-1], GRID).round().astype(int).tolist()
-    stops = sorted({*chain(grid, path.stops, wanted, chosen)})
-    configs = [top, *({**rest, path.name: stop} for stop in stops)]
-    losses = _fold_losses(rows, folds, plan, family, configs)[1:]
-    return Truth(rest, tuple(losses), tuple(stops), tuple(chosen))
+@dataclass(frozen=True)
+class _Pooled:
+    """Trainings on the rows of all parties."""
+
+    rows: Rows
+    folds: Sequence[Fold]
+    plan: SearchPlan
+    family: Family
+
+    def along(self, path: Path, rest: Config, wanted: Sequence[int], last: int | None) -> Truth:
+        """Return the truth along a path; without a ``last`` stop of a training nothing is chosen."""
+        searched = path.stops[-1]
+        chosen = self.chosen(path, {**rest, path.name: last}) if last else ()
+        in_range = chosen if not last or last == searched else self.chosen(path, {**rest, path.name: searched})
+        grid = np.geomspace(path.stops[0], searched, GRID).round().astype(int).tolist()
+        stops = sorted({*chain(grid, path.stops, wanted, chosen, in_range)})
+        losses = self.losses([{**rest, path.name: stops[-1]}, *({**rest, path.name: stop} for stop in stops)])[1:]
+        return Truth(rest, tuple(losses), tuple(stops), chosen, in_range)
+
+    def chosen(self, path: Path, config: Config) -> tuple[int, ...]:
+        """Return the stop that a training chooses in each fold by held-out rows, as the product's first pass does."""
+        return tuple(self._chosen(path, config, fold) for fold in range(len(self.folds)))
+
+    def _chosen(self, path: Path, config: Config, fold: int) -> int:
+        train, _ = self.folds[fold]
+        kept, held = hold_out(self.rows.take(train), HELD, stream(self.plan.seed, POOLED, "held", fold))
+        held_rows, seed = Held(held, self.plan.scoring), derived_seed(self.plan.seed, "train")
+        with one_thread():
+            return int(self.family.train(config, kept, Alone(), seed, held_rows).config[path.name])
+
+    def losses(self, configs: Sequence[Config]) -> list[Losses]:
+        """Return the losses of the first config, then of those that its fit passes through."""
+        outcome = try_configs(self.family, configs, self.rows, self.folds, self.plan, (POOLED, "truth"), one_by_one)
+        if outcome.failure is not None:
+            raise FloraError(f"{dict(outcome.config)} failed on all rows with {outcome.failure}")
+        return [each.fold_losses for each in outcome.apart()]
 
 
-def _chosen(rows: Rows, plan: SearchPlan, family: Family, top: Config, path: Path, fold: int) -> int:
-    """Return the stop that a training chooses by held-out rows, as the product's first pass does."""
-    kept, held = hold_out(rows, HELD, stream(plan.seed, POOLED, "held", fold))
-    with one_thread():
-        trained = family.train(top, kept, Alone(), derived_seed(plan.seed, "train"), Held(held, plan.scoring))
-    return int(trained.config[path.name])
-
-
-def _fold_losses(
-    rows: Rows, folds: Sequence[Fold], plan: SearchPlan, family: Family, configs: Sequence[Config]
-) -> list[tuple[float, ...]]:
-    """Return the losses of the first config, then of those that its fit passes through."""
-    outcome = try_configs(family, configs, rows, folds, plan, (POOLED, "truth"), one_by_one)
-    if outcome.failure is not None:
-        raise FloraError(f"{dict(outcome.config)} failed on all rows with {outcome.failure}")
-    return [each.fold_losses for each in outcome.apart()]
+def _different(configs: Sequence[Config]) -> list[Config]:
+    """Return each config once."""
+    different: list[Config] = []
+    for config in configs:
+        if not any(same_config(config, other) for other in different):
+            different.append(config)
+    return different
 
 
 def _grouped(configs: Sequence[Config], path: Path) -> list[tuple[Config, list[int]]]:

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from flora.aggregation import path_of_trials
-from flora.choice import MANY
+from flora.growth import MANY
 from flora.report.analysis import Study
 from flora.report.markup import NONE, Html, config_text, element, folded, number, signed, table
+from flora.result import past_range
 
 DECISIONS = {"use": "use these", "keep-defaults": "keep the defaults"}
 
@@ -93,7 +94,8 @@ def trained(document: Mapping[str, Any]) -> list[Html]:
         return [element("p", "No federated model was trained in this run.")]
     trainings = document.get("trainings") or []
     chosen = [f"{name} = {number(document['trained_config'][name])}" for name in document.get("chosen_in_training", [])]
-    inside = f"{' and '.join(chosen)} was chosen inside the training, by rows held out. " if chosen else ""
+    past = f" ({past})" if (past := past_range(document)) else ""
+    inside = f"{' and '.join(chosen)} was chosen inside the training, by rows held out{past}. " if chosen else ""
     note = document.get("training") or ""
     if len(trainings) < 2:
         return [element("p", f"One federated model was trained. {inside}", note)]

@@ -42,7 +42,7 @@ def test_stored_cells_need_no_data(tmp_path: Path, capsys: pytest.CaptureFixture
     assert flora(*options) == 0
     shown = capsys.readouterr().out
     assert "svm pima p=3 s=0" in shown
-    assert "flora without size" in shown
+    assert "flora in range" in shown
 
 
 def test_only_what_is_stored_is_scored_on_demand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,6 +117,6 @@ def test_the_products_own_program_trains_what_the_rule_picks(
         step = program.send(ask(step))
     program.close()
     pick = RULE["flora"](record)
-    last = 200 if parties < 5 else round(200 * parties**0.4)
+    last = round(200 * parties**0.4)
     assert step.payload["config"] == ({**pick.config, "max_iter": last} if pick.in_training else pick.config)
     assert step.payload["choose"] == pick.in_training

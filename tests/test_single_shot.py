@@ -225,11 +225,11 @@ class TestTrainings:
         )
         payload = steps[-1].payload
         config = outcome.found.recommendation.config
-        assert payload["config"] == ({**config, "max_iter": 200} if inside else config)
+        assert payload["config"] == ({**config, "max_iter": 264} if inside else config)  # 200 * 2**0.4
         assert (payload["choose"], payload["held"]) == (inside, 0.1 if inside else 0.0)
         assert outcome.trained.chosen == (("max_iter",) if inside else ())
 
-    def test_many_parties_train_past_the_range_that_each_searched(self) -> None:
+    def test_all_parties_train_past_the_range_that_each_searched(self) -> None:
         steps: list[Step] = []
         names = "abcdefgh"
         engine = training_fake(dict.fromkeys(names, (0.2,)), dict.fromkeys(names, 625), steps)

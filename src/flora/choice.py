@@ -112,7 +112,7 @@ def choose(
     if not space.default:
         raise TrialsError("candidates are compared with the default config, and the space has none")
     evidence = _Evidence.of(confirmed, rows, objective)
-    factor = further(len(rows)) if path and objective == "mean" else 1.0
+    factor = further(len(rows)) if path and objective == "mean" and len(rows) >= MANY else 1.0
     groups = _grouped(evidence.configs, path, _last_stop(path, rows, factor))
     reference = _place(space.default, evidence.configs)
     if factor > 1:

@@ -1,9 +1,9 @@
 r"""What changes with the number of rows: how far a training on all of them goes along its path.
 
 A party of n_i rows needs fewer trees than n rows do: t trees there go about as far as :math:`t (n / n_i)^{0.4}` here.
-So with many parties, whose range of trees is searched at their own size, the one training goes that much further than
-the range, and counts by held-out rows how many trees it takes. It stays in the range where that is a user's own, or
-where rows are too few to count by.
+So the one training goes that much further than the range, which each party searches at its own size, and counts by
+held-out rows how many trees it takes. It stays in the range where that is a user's own, or where rows are too few to
+count by.
 """
 
 from dataclasses import replace
@@ -29,8 +29,8 @@ def family_path(space: SearchSpace, family: Family) -> Path | None:
 
 
 def further(parties: int) -> float:
-    """Return how many times further along a path all parties' rows get than those of one; 1 for a few parties."""
-    return 1.0 if parties < MANY else min(float(parties**GROWTH), MOST)
+    """Return how many times further along a path all parties' rows get than those of one."""
+    return min(float(parties**GROWTH), MOST)
 
 
 def counts_by_held_rows(rows: int) -> bool:

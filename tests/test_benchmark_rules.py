@@ -78,6 +78,8 @@ def test_with_rows_enough_the_training_chooses_the_trees() -> None:
     assert not RULE["flora"](few).in_training
     for name in ("flora", "flora in range", "flora without confirmation", "oracle"):
         assert RULE[name](enough).in_training, name
+    assert RULE["default as trained"](enough) == Pick(enough.default, in_training=True)
+    assert RULE["default as trained"](few) == RULE["default"](few) == Pick(few.default)
     assert not RULE["aplm"](enough).in_training  # the paper's
 
 

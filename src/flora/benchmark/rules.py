@@ -87,6 +87,7 @@ def _as_trained(record: Record, config: Config) -> Pick:
 DEFAULT, APLM = "default", "aplm"
 RULES = (
     Rule(DEFAULT, lambda record: Pick(record.default)),
+    Rule("default as trained", lambda record: _as_trained(record, record.default)),
     *(Rule(name, _minimum_of(name)) for name in SURFACES),
     Rule("flora", flora),
     Rule("flora in range", in_range),

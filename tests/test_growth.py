@@ -3,7 +3,7 @@
 import pytest
 
 from flora.errors import SpaceError
-from flora.growth import check_trainable, counts_by_held_rows, family_path, further, furthest, usual_stop
+from flora.growth import check_trainable, counts_by_held_rows, family_path, further, furthest
 from flora.models import family_of
 from flora.path import Path
 from flora.space import Integer, Real, SearchSpace
@@ -41,11 +41,6 @@ class TestPath:
         assert family_path(svm.space("classification"), svm) is None
         own = family_of("sklearn.neighbors:KNeighborsClassifier")  # it has no space of its own to compare with
         assert family_path(SearchSpace((Integer("n_neighbors", 1, 9),)), own) is None
-
-
-def test_the_usual_stop_is_the_defaults() -> None:
-    assert usual_stop(OPEN, OWN) == 100
-    assert usual_stop(OPEN, NARROW) is None
 
 
 class TestCheckTrainable:

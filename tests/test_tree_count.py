@@ -85,30 +85,6 @@ def test_of_what_the_rows_cannot_tell_apart_the_most_trees_are_taken() -> None:
     assert best_tree_count(model.booster, few, Alone()) == 60
 
 
-@pytest.mark.parametrize("usual", [1, 20, 30])
-def test_the_usual_number_stands_where_the_rows_cannot_tell(usual: int) -> None:
-    x = np.random.default_rng(0).uniform(0.1, 1, 400) * np.tile([-1, 1], 200)
-    table = pd.DataFrame({"x": x, "y": np.where(x > 0, "u", "v")})
-    whole = encode(table, describe(table, "y"))  # one tree gets all rows right, and so do many
-    held = Held(whole.take(np.arange(300, 400)), "balanced_accuracy", usual)
-    assert HGB.train(FAST, whole.take(np.arange(300)), Alone(), 0, held).config["max_iter"] == usual
-
-
-def test_the_usual_number_is_left_for_a_better_one_either_way() -> None:
-    noisy, clean = rows("numbers", 1200, noise=2.0), rows("numbers", 1200, noise=0.01)
-    for whole, rate, usual, better in ((noisy, 0.3, 150, range(1, 100)), (clean, 0.03, 20, range(60, 201))):
-        held = Held(whole.take(np.arange(300, 1200)), "r2", usual)
-        config = {**FAST, "max_iter": 200, "learning_rate": rate}
-        chosen = HGB.train(config, whole.take(np.arange(300)), Alone(), 0, held)
-        assert chosen.config["max_iter"] in better
-
-
-def test_fewer_trees_than_usual_may_have_grown() -> None:
-    whole = rows("two", 400)
-    held = Held(whole.take(np.arange(3)), "balanced_accuracy", 100)
-    assert best_tree_count(HGB.train(FAST, whole, Alone(), 0).model.booster, held, Alone()) == 60
-
-
 def test_the_chosen_number_goes_by_the_name_that_the_config_uses() -> None:
     whole = rows("numbers", noise=2.0)
     config = {"num_iterations": 30, "learning_rate": 0.5}

@@ -43,11 +43,6 @@ def furthest(path: Path, parties: int) -> int:
     return round(path.stops[-1] * further(parties)) if path.open else path.stops[-1]
 
 
-def usual_stop(path: Path, space: SearchSpace) -> int | None:
-    """Return the default's place on the path, if there is a default."""
-    return int(space.default[path.name]) if space.default else None
-
-
 def check_trainable(config: Config, space: SearchSpace, path: Path | None) -> None:
     """Raise unless a config is in the space, or past its range along an open path alone, and no further than ever."""
     stop = config.get(path.name) if path else None

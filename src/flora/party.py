@@ -14,7 +14,7 @@ from flora.confirm import confirm
 from flora.curves import learning_curve
 from flora.errors import DataError, InputError
 from flora.federation import Reply, Step
-from flora.growth import check_trainable, family_path, usual_stop
+from flora.growth import check_trainable, family_path
 from flora.model_file import pack
 from flora.models import Held, Model, family_of
 from flora.models.encoding import fit_encoding
@@ -119,14 +119,12 @@ class Party:
         plan, schema = SearchPlan.from_json(payload["plan"]), Schema.from_json(payload["schema"])
         config, rows, loss = payload["config"], encode(self.table, schema), None
         family = family_of(plan.family)
-        path = family_path(plan.space, family)
-        check_trainable(config, plan.space, path)
+        check_trainable(config, plan.space, family_path(plan.space, family))
         train = partial(family.train, collective=collective, seed=derived_seed(plan.seed, "train"))
         with one_thread():
             if payload["held"]:  # a first pass is judged by held-out rows, a second one uses them
                 kept, held = hold_out(rows, payload["held"], stream(plan.seed, self.name, "held"))
-                usual = usual_stop(path, plan.space) if path else None
-                first = train(config, kept, held=Held(held, plan.scoring, usual) if payload["choose"] else None)
+                first = train(config, kept, held=Held(held, plan.scoring) if payload["choose"] else None)
                 loss = _loss_on(held, first.model, plan.scoring)
                 config = first.config
             done = train(config, rows)

@@ -14,7 +14,7 @@ from flora.benchmark.cells import Truth
 from flora.choice import same_config
 from flora.collective import Alone
 from flora.errors import FloraError
-from flora.growth import HELD, family_path, furthest, usual_stop
+from flora.growth import HELD, family_path, furthest
 from flora.models import Family, Held
 from flora.party import hold_out
 from flora.path import Path
@@ -83,8 +83,7 @@ class _Pooled:
     def _chosen(self, path: Path, config: Config, fold: int) -> int:
         train, _ = self.folds[fold]
         kept, held = hold_out(self.rows.take(train), HELD, stream(self.plan.seed, POOLED, "held", fold))
-        held_rows = Held(held, self.plan.scoring, usual_stop(path, self.plan.space))
-        seed = derived_seed(self.plan.seed, "train")
+        held_rows, seed = Held(held, self.plan.scoring), derived_seed(self.plan.seed, "train")
         with one_thread():
             return int(self.family.train(config, kept, Alone(), seed, held_rows).config[path.name])
 

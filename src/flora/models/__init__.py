@@ -42,7 +42,6 @@ class Held:
 
     rows: "Rows"
     scoring: str
-    usual: int | None = None  # the default's place on the path: it stands unless these rows show a better one
 
 
 M_co = TypeVar("M_co", bound=Model, covariant=True)

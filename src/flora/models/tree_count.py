@@ -1,8 +1,7 @@
 """How many trees: chosen inside the one training, by the parties' summed losses on rows that were held out.
 
-The loss is the scoring's own, or close to it: log loss stops long before a label-based score does. The usual number
-stands unless another is better beyond its standard error. Of such numbers that the held-out rows cannot tell from the
-best, the largest is taken: on more rows it has more room.
+The loss is the scoring's own, or close to it: log loss stops long before a label-based score does. Of numbers of trees
+that the held-out rows cannot tell from the best, the largest is taken: on more rows it has more room.
 """
 
 import lightgbm as lgb
@@ -19,17 +18,13 @@ OF_PROBABILITIES = ("log_loss", "roc_auc", "brier", "average_precision", "d2")  
 
 
 def best_tree_count(booster: lgb.Booster, held: Held, collective: Collective) -> int:
-    """Return the usual number of trees, or the largest of the better ones that are near the best, for all parties."""
+    """Return the largest number of trees that is within one standard error of the best, on all parties' rows."""
     losses = row_losses(booster, held, collective)  # (rows, trees)
     sums = _smoothed(collective.allreduce(losses.sum(axis=0)))
-
-    def errors(place: int) -> Floats:
-        # Row by row against that number: what both get wrong says nothing of which is better.
-        return np.asarray(np.sqrt(collective.allreduce(((losses - losses[:, [place]]) ** 2).sum(axis=0))))
-
-    best, usual = int(np.argmin(sums)), min(held.usual or len(sums), len(sums)) - 1
-    near, better = sums - sums[best] <= errors(best), sums[usual] - sums > errors(usual)
-    return int(max(np.flatnonzero(near & better), default=usual)) + 1
+    best = int(np.argmin(sums))
+    # Row by row against the best: what both get wrong says nothing of which is better.
+    errors = np.sqrt(collective.allreduce(((losses - losses[:, [best]]) ** 2).sum(axis=0)))
+    return int(np.flatnonzero(sums - sums[best] <= errors)[-1]) + 1
 
 
 def row_losses(booster: lgb.Booster, held: Held, collective: Collective) -> Floats:

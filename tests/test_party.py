@@ -124,6 +124,10 @@ class TestHoldOut:
         assert np.array_equal(first, again)
         assert not np.array_equal(first, other)
 
+    def test_a_third_may_be_held_out_too(self) -> None:
+        assert np.bincount(hold_out(self.rows(300, 90), 1 / 3, stream(0, "a"))[1].y).tolist() == [100, 30]
+        assert [len(hold_out(self.rows(n - 1, 1), 1 / 3, stream(0, "a"))[1]) for n in (2, 5, 6)] == [0, 0, 2]
+
     def test_of_very_few_rows_none(self) -> None:
         assert [len(hold_out(self.rows(n - 1, 1), 0.1, stream(0, "a"))[1]) for n in (2, 5, 6, 15, 16)] == [
             0,

@@ -212,7 +212,7 @@ class TestPage:
         assert "this run took 2." in Outline(cost(run)).text
         left = Outline(disclosure(run)).text
         assert "losses on held-out rows, to choose depth" in left
-        assert "the first pass's loss on a tenth of its rows" in left
+        assert "the first pass's loss on a third of its rows" in left
 
     def test_says_what_left_in_the_confirmation_and_in_the_training(self, whole: str) -> None:
         text = Outline(whole).text

@@ -211,7 +211,7 @@ class TestTrainings:
         assert [t.loss for t in unknown.trainings] == [0.2, 0.1]
 
     def test_several_need_rows_to_be_compared_on(self) -> None:
-        with pytest.raises(InputError, match="a tenth of each party's rows, and all have too few"):
+        with pytest.raises(InputError, match="a third of each party's rows, and all have too few"):
             drive(single_shot(asked("mean")), training_fake({"a": (None, None), "b": (None, None)}, {"a": 5, "b": 5}))
 
     @pytest.mark.parametrize(("rows", "inside"), [(2500, True), (2499, False)])
@@ -226,7 +226,7 @@ class TestTrainings:
         payload = steps[-1].payload
         config = outcome.found.recommendation.config
         assert payload["config"] == ({**config, "max_iter": 264} if inside else config)  # 200 * 2**0.4
-        assert (payload["choose"], payload["held"]) == (inside, 0.1 if inside else 0.0)
+        assert (payload["choose"], payload["held"]) == (inside, 1 / 3 if inside else 0.0)
         assert outcome.trained.chosen == (("max_iter",) if inside else ())
 
     def test_all_parties_train_past_the_range_that_each_searched(self) -> None:

@@ -16,8 +16,8 @@ from flora.space import Config, SearchSpace
 GROWTH = 0.4  # of the trees that are needed with the number of rows, on a log scale
 MANY = 5  # parties: from here on they are much smaller than all together, and tell errors and outliers themselves
 MOST = 10.0  # times further, however many the parties are: what a party lets itself be asked for
-HELD = 0.1  # of each party's rows: a first pass of a training is judged by them
-FEWEST_HELD = 500  # rows of all parties: of fewer, the parties' own cross-validation tells more
+HELD = 1 / 3  # of each party's rows: a first pass of a training is judged by them
+ENOUGH = 5_000  # rows of all parties: of fewer, the parties' own cross-validation tells more
 
 
 def family_path(space: SearchSpace, family: Family) -> Path | None:
@@ -35,7 +35,7 @@ def further(parties: int) -> float:
 
 def counts_by_held_rows(rows: int) -> bool:
     """Whether a training on so many rows chooses its place on the path itself."""
-    return HELD * rows >= FEWEST_HELD
+    return rows >= ENOUGH
 
 
 def furthest(path: Path, parties: int) -> int:

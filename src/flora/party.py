@@ -28,6 +28,8 @@ from flora.table import Rows, constant_columns, describe, encode
 from flora.trials import loss_of
 from flora.workers import Map, one_by_one, one_thread
 
+FEWEST = 6  # rows of a party that holds any out
+
 
 @dataclass(frozen=True)
 class Party:
@@ -143,7 +145,8 @@ def hold_out(rows: Rows, share: float, rng: np.random.Generator) -> tuple[Rows, 
         order = order[np.argsort(rows.y[order], kind="stable")]
     every = round(1 / share)
     held = np.zeros(len(rows), dtype=bool)
-    held[order[every // 2 :: every]] = True
+    if len(rows) >= FEWEST:
+        held[order[every // 2 :: every]] = True
     return rows.take(np.flatnonzero(~held)), rows.take(np.flatnonzero(held))
 
 

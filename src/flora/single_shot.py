@@ -137,7 +137,7 @@ def _train(
         done.append(_training(replies, request.objective, (path.name,) if path else ()))
         models.append(_model(replies))
         if request.trainings > 1 and done[-1].loss is None:
-            raise InputError("several trainings are compared on a tenth of each party's rows, and all have too few")
+            raise InputError("several trainings are compared on a third of each party's rows, and all have too few")
     return tuple(done), models[done.index(best_of(done))]
 
 

@@ -133,5 +133,5 @@ def train_rows(document: Mapping[str, Any]) -> list[list[Any]]:
         names = " and ".join(document["chosen_in_training"])
         rows.append(["train", "sums over all parties", f"losses on held-out rows, to choose {names}"])
     if any(each["held_loss"] is not None for each in document.get("trainings") or []):
-        rows.append(["train", "held_loss", "the first pass's loss on a tenth of its rows, one number a training"])
+        rows.append(["train", "held_loss", "the first pass's loss on a third of its rows, one number a training"])
     return [*rows, ["train", "the model and its config", "the same at every party"]]

@@ -109,7 +109,7 @@ class Truth:
     def from_json(cls, entry: Mapping[str, Any]) -> Self:
         """Read a truth of a cell's file."""
         chosen = entry["chosen"]
-        in_range = entry.get("chosen_in_range", chosen)  # one and the same with a few parties, and so left out once
+        in_range = entry.get("chosen_in_range", chosen)  # older cells of a few parties lack it: there it is the same
         losses = tuple(map(tuple, entry["losses"]))
         return cls(entry["config"], losses, tuple(entry["stops"]), tuple(chosen), tuple(in_range))
 

@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from flora.benchmark.cells import Truth
+from flora.benchmark.cells import Losses, Truth
 from flora.choice import same_config
 from flora.collective import Alone
 from flora.errors import FloraError
@@ -27,7 +27,6 @@ from flora.workers import one_by_one, one_thread
 
 POOLED = "all rows"
 GRID = 12  # places on a path besides the stops of the search: a rule may recommend any number of trees
-Losses = tuple[float, ...]  # of the folds
 
 
 def measure_truths(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flora.aggregation import Aggregation, aggregate, conclude, path_of_trials, space_of
+from flora.aggregation import Aggregation, aggregate, conclude, grows_of_trials, path_of_trials, space_of
 from flora.choice import Objective
 from flora.errors import TrialsError
 from flora.federation import Confirmation
@@ -178,9 +178,14 @@ class TestPath:
         assert path_of_trials([self.of("svm")]) is None
         assert path_of_trials([self.of(None)]) is None
 
+    def test_so_does_what_else_grows_with_the_rows(self) -> None:
+        families = ("hgb", "svm", "mlp", None)
+        assert [grows_of_trials([self.of(family)]) for family in families] == [set(), {"C"}, set(), set()]
+
     def test_a_file_makes_us_import_nothing(self) -> None:
         sys.modules.pop("this", None)
         assert path_of_trials([self.of("this:Zen")]) is None
+        assert grows_of_trials([self.of("this:Zen")]) == set()
         assert "this" not in sys.modules
 
     def test_the_space_is_that_of_the_first_party_by_name(self) -> None:

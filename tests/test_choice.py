@@ -14,7 +14,7 @@ from flora.choice import Candidate, Choice, Confirmed, Minimum, choose, same_con
 from flora.errors import TrialsError
 from flora.federation import Confirmation
 from flora.path import Path
-from flora.space import Boolean, Config, Integer, Real, SearchSpace
+from flora.space import Boolean, Categorical, Config, Integer, Real, SearchSpace
 from flora.trials import Trial
 from flora.verdict import Gain, Verdict
 
@@ -291,3 +291,46 @@ class TestPath:
         found = choose(confirmed, {"a": 50}, space, path=Path("trees", (10, 50)))
         assert [c.gain.estimate for c in found.candidates] == pytest.approx([-0.1, -0.05])
         assert found.verdict.decision == "keep-defaults"
+
+
+class TestGrows:
+    """Two HPs without a path, of which C grows with the rows."""
+
+    space = SearchSpace((Real("C", 0.01, 1000, "log"), Real("gamma", 1e-5, 10, "log")), {"C": 1.0, "gamma": 0.1})
+    gains = (
+        measured({"C": 1.0, "gamma": 0.1}, 0.0, 0.0),
+        measured({"C": 5.0, "gamma": 0.2}, 0.1),
+        measured({"C": 500.0, "gamma": 1.0}, 0.05),
+    )
+
+    def found(self, count: int, space: SearchSpace | None = None, **options: Any) -> Choice:
+        confirmed = {f"p{k:02d}": self.gains for k in range(count)}
+        rows = dict.fromkeys(confirmed, 50)
+        return choose(confirmed, rows, space or self.space, grows={"C"}, **options)
+
+    def test_what_many_parties_measured_stands_for_more_of_it_in_its_range(self) -> None:
+        default, first, second = self.found(32).candidates
+        assert default.config == default.measured == self.space.default  # it is what is kept, as it is
+        assert first.config == {"C": pytest.approx(20.0), "gamma": 0.2}
+        assert second.config == {"C": 1000.0, "gamma": 1.0}
+        assert (first.measured["C"], second.measured["C"]) == (5.0, 500.0)
+
+    def test_a_few_parties_and_the_worst_off_party_are_taken_at_their_own_size(self) -> None:
+        assert self.found(4).chosen.config["C"] == 5.0
+        assert self.found(5).chosen.config["C"] == pytest.approx(5.0 * 5**0.4)
+        assert self.found(32, objective="worst").chosen.config["C"] == 5.0
+
+    def test_the_surfaces_minimum_is_known_by_what_was_measured(self) -> None:
+        minimum = Minimum({"C": 500.0, "gamma": 1.0}, GOOD)
+        assert self.found(32, minimum=minimum).chosen.measured["C"] == 5.0  # of all parties' gains its own is lower
+        sixth = (self.gains[0], measured({"C": 5.0, "gamma": 0.2}, -0.3), measured({"C": 500.0, "gamma": 1.0}, 0.05))
+        unsure = {f"p{k}": sixth if k < 2 else self.gains for k in range(6)}  # the gains at C = 5 are far apart
+        rows = dict.fromkeys(unsure, 50)
+        assert choose(unsure, rows, self.space, grows={"C"}, minimum=minimum).chosen.config["C"] == 1000.0
+
+    def test_a_list_of_values_stays_as_it_is(self) -> None:
+        listed = SearchSpace((Categorical("C", (1.0, 5.0, 500.0)), self.space.parameters[1]), dict(self.space.default))
+        assert self.found(32, listed).chosen.config["C"] == 5.0
+
+    def test_parties_that_look_without_one_of_five_grow_and_trim_as_all_do(self) -> None:
+        assert self.found(4, parties=5).chosen.config == self.found(5).chosen.config

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from flora.choice import Confirmed, Minimum
+from flora.choice import Confirmed, Minimum, choose
 from flora.diagnostics import Diagnosis, diagnose
 from flora.verdict import Gain, Verdict
 from tests.test_choice import LINE, PATH, TREES, along, line
@@ -78,3 +78,13 @@ def test_the_others_too_ask_the_surface() -> None:
         for each in (None, minimum)
     )
     assert (alone["a"].verdict_without, asked["a"].verdict_without) == ("keep-defaults", "use")
+
+
+def test_without_one_of_five_the_others_say_what_they_would_train_with_all() -> None:
+    five = {name: line(0.1, error=0.5) for name in "abcde"}
+    rows = dict.fromkeys(five, 50)
+    grown = choose(five, rows, LINE, grows={"u"})
+    found = diagnose(five, rows, LINE, RECOMMENDED, path=None, grows={"u"}, objective="mean")
+    assert float(grown.chosen.config["u"]) > 0.1
+    assert all(each.config_without == grown.chosen.config for each in found.values())
+    assert all(each.verdict_without == "use" for each in found.values())  # parties that agree have no spread

@@ -16,7 +16,7 @@ from flora.federation import Ask, Confirmation, Reply, Step, drive
 from flora.model_file import unpack
 from flora.models import family_of
 from flora.party import Party
-from flora.result import past_range, tune_document
+from flora.result import grown_words, past_range, tune_document
 from flora.schema import Column, Schema
 from flora.single_shot import Outcome, Request, single_shot
 from flora.split import split
@@ -263,6 +263,21 @@ class TestTrainings:
         )  # what is recommended is a config of the space
         document = tune_document(outcome, Request(family="hgb"), {})
         assert past_range(document).startswith("past the range that each party searches")
+
+
+def test_five_parties_train_with_a_higher_c_than_each_measured() -> None:
+    parties = [Party(f"p{k}", two_moons(40, k), "kind") for k in range(5)]
+    request = Request(family="svm", trials=6, folds=3, confirm=3)
+    outcome = run(request, parties)
+    document = tune_document(outcome, request, {})
+    default, *others = document["candidates"]
+    assert default["config"] == default["measured"] == dict(outcome.plan.space.default)
+    for each in others:
+        assert each["config"]["C"] == pytest.approx(min(each["measured"]["C"] * 5**0.4, 1000))
+        assert {**each["config"], "C": 0} == {**each["measured"], "C": 0}
+    assert document["verdict"] == "use"
+    assert outcome.trained.config["C"] == document["config"]["C"]
+    assert grown_words(document).startswith("More rows need more: C ")
 
 
 def asked(objective: Objective) -> Request:

@@ -10,7 +10,7 @@ from flora.candidates import candidates
 from flora.choice import Choice, Confirmed, Minimum, Objective, choose
 from flora.diagnostics import Diagnosis, diagnose
 from flora.growth import family_path
-from flora.models import FAMILIES, family_of
+from flora.models import FAMILIES, Family, family_of
 from flora.path import Path
 from flora.recommendation import Recommendation, recommend
 from flora.space import Config, SearchSpace
@@ -57,11 +57,11 @@ def aggregate(trials: Sequence[PartyTrials], choice: SurfaceChoice, seed: int) -
 
 def conclude(found: Aggregation, confirmed: Confirmed, rows: Mapping[str, int], objective: Objective) -> Aggregation:
     """Choose among the candidates that all parties have measured."""
-    space, path = found.space, path_of_trials(found.trials)
+    space, path, grows = found.space, path_of_trials(found.trials), grows_of_trials(found.trials)
     minimum = Minimum(found.recommendation.config, found.verdict)
-    choice = choose(confirmed, rows, space, path=path, objective=objective, minimum=minimum)
-    config = choice.chosen.config
-    point = space.encode([config])
+    choice = choose(confirmed, rows, space, path=path, grows=grows, objective=objective, minimum=minimum)
+    config, measured = choice.chosen.config, choice.chosen.measured
+    point = space.encode([measured])  # the surface is one of losses at a party's size
     return Aggregation(
         found.trials,
         found.surface,
@@ -69,7 +69,7 @@ def conclude(found: Aggregation, confirmed: Confirmed, rows: Mapping[str, int], 
         choice.verdict,
         confirmed,
         choice,
-        diagnose(confirmed, rows, space, choice.chosen.measured, path=path, objective=objective, minimum=minimum),
+        diagnose(confirmed, rows, space, measured, path=path, grows=grows, objective=objective, minimum=minimum),
     )
 
 
@@ -79,8 +79,18 @@ def space_of(trials: Sequence[PartyTrials]) -> SearchSpace:
 
 
 def path_of_trials(trials: Sequence[PartyTrials]) -> Path | None:
-    """Return what the fits of the trials passed through. No module is imported because a file names it."""
-    family = trials[0].family
-    if family not in FAMILIES:
-        return None
-    return family_path(space_of(trials), family_of(family))
+    """Return what the fits of the trials passed through."""
+    family = _own_family(trials)
+    return family_path(space_of(trials), family) if family else None
+
+
+def grows_of_trials(trials: Sequence[PartyTrials]) -> frozenset[str]:
+    """Return the HPs, beside the path's, whose best values rise with the number of rows."""
+    family = _own_family(trials)
+    return family.grows if family else frozenset()
+
+
+def _own_family(trials: Sequence[PartyTrials]) -> Family | None:
+    """Return the trials' family if it is FLoRA's own: no module is imported because a file names it."""
+    name = trials[0].family
+    return family_of(name) if name in FAMILIES else None

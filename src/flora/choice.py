@@ -1,12 +1,13 @@
 """Which of the candidates: decided on what all parties measured, for the rows of all of them.
 
-A party's rows need fewer trees than those of all do (see ``growth.py``). So where parties are many and the training
-must stay in the range, candidates are compared at the part of their path that it will be able to reach, and with the
-default at its best there: that many trees it will be given, too.
+A party's rows need fewer trees and a lower C than those of all do (see ``growth.py``). So where parties are many, what
+they measured stands for a config with more of them. And where the training must stay in the range, candidates are
+compared at the part of their path that it will be able to reach, and with the default at its best there: that many
+trees it will be given, too.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -17,7 +18,7 @@ from flora.errors import TrialsError
 from flora.federation import Confirmation
 from flora.growth import MANY, counts_by_held_rows, further
 from flora.path import Path
-from flora.space import Config, SearchSpace
+from flora.space import Config, Integer, Real, SearchSpace
 from flora.verdict import Basis, Gain, Verdict
 
 Objective = Literal["mean", "worst"]
@@ -33,7 +34,7 @@ class Candidate:
     """A config for the rows of all parties, what of it they measured, and what it gains over the default."""
 
     config: Config
-    measured: Config  # the same, but for its place on the path: a party's rows need fewer trees
+    measured: Config  # the same, but for what grows with the rows: a party needs fewer trees, and a lower C
     gain: Gain
 
 
@@ -93,8 +94,10 @@ def choose(
     space: SearchSpace,
     *,
     path: Path | None = None,
+    grows: Set[str] = frozenset(),
     objective: Objective = "mean",
     minimum: Minimum | None = None,
+    parties: int | None = None,
 ) -> Choice:
     """Return the candidate with the highest gain, or the surface's minimum where that says more, and all of them.
 
@@ -103,36 +106,43 @@ def choose(
         rows: The number of each party's rows.
         space: The space, with the default.
         path: What a fit passes through: configs that differ only there are one candidate.
+        grows: The HPs whose best values rise with the number of rows, beside the path's.
         objective: Whether the ``"mean"`` of the parties' losses counts, or that of the ``"worst"``-off party.
         minimum: What the surface alone recommends; it counts with the ``"mean"``, which it is a surface of.
+        parties: How many will train: where one is left out to see what the others say, more than those that measured.
 
     Raises:
         TrialsError: If there is no default, or a party did not measure it.
     """
     if not space.default:
         raise TrialsError("candidates are compared with the default config, and the space has none")
-    evidence = _Evidence.of(confirmed, rows, objective)
-    factor = further(len(rows)) if path and objective == "mean" and len(rows) >= MANY else 1.0
+    many = (parties or len(rows)) >= MANY
+    evidence = _Evidence.of(confirmed, rows, objective, many=many)
+    factor = further(parties or len(rows)) if many and objective == "mean" else 1.0
     groups = _grouped(evidence.configs, path, _last_stop(path, rows, factor))
     reference = _place(space.default, evidence.configs)
     if factor > 1:
         reference, _ = evidence.best_of(_group_of(space.default, evidence.configs, groups, path), reference)
     found = [evidence.best_of(group, reference) for group in groups]
     measured = [(evidence.configs[place], gain) for place, gain in found]
-    candidates = tuple(Candidate(_grown(config, space, path, factor), config, gain) for config, gain in measured)
+    along = {path.name} if path else set[str]()
+    candidates = tuple(
+        Candidate(_grown(config, space, along if k == 0 else along | grows, factor), config, gain)
+        for k, (config, gain) in enumerate(measured)
+    )
     choice = Choice(candidates, max(candidates, key=lambda candidate: candidate.gain.estimate))
     if minimum is None or objective != "mean":
         return choice
-    return choice.seconded(minimum, path) if len(rows) < MANY else choice.leaning(minimum, path)
+    return choice.leaning(minimum, path) if many else choice.seconded(minimum, path)
 
 
-def _grown(measured: Config, space: SearchSpace, path: Path | None, factor: float) -> Config:
-    """Return the config for the rows of all parties: as much further along its path as they get, in its range."""
-    if path is None or factor == 1.0:
+def _grown(measured: Config, space: SearchSpace, names: Set[str], factor: float) -> Config:
+    """Return the config for the rows of all parties: so many times more of what grows with them, in its range."""
+    if factor == 1.0:
         return measured
-    parameter = next(parameter for parameter in space.parameters if parameter.name == path.name)
-    [stop] = parameter.decode(parameter.encode([int(measured[path.name]) * factor]))
-    return {**measured, path.name: stop}
+    growing = [p for p in space.parameters if p.name in names and isinstance(p, Integer | Real)]
+    more = {p.name: p.decode(p.encode([factor * float(measured[p.name])]))[0] for p in growing}
+    return {**measured, **more}
 
 
 @dataclass(frozen=True)
@@ -145,9 +155,10 @@ class _Evidence:
     errors: Floats  # of the gains
     shares: Floats  # each party's share of all rows
     objective: Objective
+    many: bool  # parties: their own spread is the error, and the ends are left out
 
     @classmethod
-    def of(cls, confirmed: Confirmed, rows: Mapping[str, int], objective: Objective) -> "_Evidence":
+    def of(cls, confirmed: Confirmed, rows: Mapping[str, int], objective: Objective, *, many: bool) -> "_Evidence":
         """Put what all parties measured side by side; a config that failed at one of them is left out."""
         parties = sorted(confirmed)
         by_config = [{_key(c.config): c for c in confirmed[party]} for party in parties]
@@ -162,6 +173,7 @@ class _Evidence:
             np.array([[c.gain_error for c in line] for line in table]),
             counts / counts.sum(),
             objective,
+            many,
         )
 
     def best_of(self, group: Sequence[int], reference: int) -> tuple[int, Gain]:
@@ -177,7 +189,7 @@ class _Evidence:
             estimate = float(self.losses[:, reference].max() - self.losses[worst, config])
             return Gain(estimate, math.hypot(self.errors[worst, config], self.errors[worst, reference]))
         differences = self.gains[:, config] - self.gains[:, reference]
-        if len(self.shares) >= MANY:
+        if self.many:
             return _trimmed_mean(differences, self.shares)
         errors = [np.linalg.norm(self.shares * self.errors[:, k]) for k in (config, reference)]
         return Gain(float(self.shares @ differences), math.hypot(*errors))

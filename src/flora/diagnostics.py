@@ -1,7 +1,7 @@
 """Who disagrees: how each party's own measurement differs from the others', and what they would choose without it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,7 @@ def diagnose(
     config: Config,
     *,
     path: Path | None,
+    grows: Set[str] = frozenset(),
     objective: Objective,
     minimum: Minimum | None = None,
 ) -> dict[str, Diagnosis]:
@@ -52,8 +53,10 @@ def diagnose(
             {name: rows[name] for name in others},
             space,
             path=path,
+            grows=grows,
             objective=objective,
             minimum=minimum,
+            parties=len(rows),
         )
         found[party] = Diagnosis(mine, _distance(mine, others), left.chosen.config, left.verdict.decision)
     return found

@@ -1,9 +1,9 @@
-r"""What changes with the number of rows: how far a training on all of them goes along its path.
+r"""What changes with the number of rows: how far a training on all of them goes along its path, and what else grows.
 
 A party of n_i rows needs fewer trees than n rows do: t trees there go about as far as :math:`t (n / n_i)^{0.4}` here.
 So the one training goes that much further than the range, which each party searches at its own size, and counts by
 held-out rows how many trees it takes. It stays in the range where that is a user's own, or where rows are too few to
-count by.
+count by. The C of a support vector machine follows the same law, and stays in its range.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from flora.models import Family
 from flora.path import Path, path_through
 from flora.space import Config, SearchSpace
 
-GROWTH = 0.4  # of the trees that are needed with the number of rows, on a log scale
+GROWTH = 0.4  # of the trees and of the C that are needed with the number of rows, on a log scale
 MANY = 5  # parties: from here on they are much smaller than all together, and tell errors and outliers themselves
 MOST = 10.0  # times further, however many the parties are: what a party lets itself be asked for
 HELD = 1 / 3  # of each party's rows: a first pass of a training is judged by them

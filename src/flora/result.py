@@ -51,6 +51,18 @@ def past_range(document: Mapping[str, Any]) -> str:
     return "past the range that each party searches: the rows of all carry more" if past else ""
 
 
+def grown_words(document: Mapping[str, Any]) -> str:
+    """Return words for what the recommendation has more of than what the parties measured; none where it is that."""
+    found = [each for each in document.get("candidates") or [] if each["config"] == document["config"]]
+    measured = found[0].get("measured", {}) if found else {}
+    grown = [
+        f"{name} {value:.4g} at a party's rows for {document['config'][name]:.4g} at all"
+        for name, value in measured.items()
+        if value != document["config"][name]
+    ]
+    return f"More rows need more: {', '.join(grown)}" if grown else ""
+
+
 def aggregate_document(found: Aggregation, choice: SurfaceChoice, objective: Objective, seed: int) -> dict[str, Any]:
     """Return the result of an aggregation of files: the same fields, without a training."""
     return {**_document(found, choice, objective, seed), "model": None}
@@ -126,7 +138,7 @@ def _measured_at(party: PartyTrials, found: Aggregation) -> dict[str, Any]:
 
 
 def _candidate(candidate: Candidate) -> dict[str, Any]:
-    return {"config": dict(candidate.config), **candidate.gain.to_json()}
+    return {"config": dict(candidate.config), "measured": dict(candidate.measured), **candidate.gain.to_json()}
 
 
 def versions() -> dict[str, str]:

@@ -57,6 +57,7 @@ class GivenEstimator:
     tasks: frozenset[Task]
     note: str = "The estimator is refitted on the rows of all parties."
     passes_through: frozenset[str] = frozenset()
+    grows: frozenset[str] = frozenset()
 
     def space(self, task: Task) -> SearchSpace:  # noqa: ARG002  (Family's signature)
         """Refuse: an estimator alone has no space."""

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from flora.aggregation import path_of_trials
+from flora.aggregation import grows_of_trials, path_of_trials
 from flora.benchmark.datasets import declared
 from flora.choice import Confirmed, same_config
 from flora.errors import FloraError, InputError
@@ -137,6 +137,11 @@ class Record:
     def path(self) -> Path | None:
         """What a fit passes through."""
         return path_of_trials(self.trials)
+
+    @property
+    def grows(self) -> frozenset[str]:
+        """What else grows with the number of rows."""
+        return grows_of_trials(self.trials)
 
     @property
     def rows(self) -> dict[str, int]:

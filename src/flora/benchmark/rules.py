@@ -70,7 +70,8 @@ def _minimum_of(surface: str) -> Callable[[Record], Pick]:
 
 def _choice(record: Record, path: Path | None) -> Choice:
     minimum = Minimum(record.minima["aplm"], Verdict(record.predicted, "predicted"))
-    return choose(record.confirmed, record.rows, record.trials[0].space, path=path, minimum=minimum)
+    space = record.trials[0].space
+    return choose(record.confirmed, record.rows, space, path=path, grows=record.grows, minimum=minimum)
 
 
 def _by_verdict(record: Record, config: Config, verdict: Verdict | None) -> Pick:

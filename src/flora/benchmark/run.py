@@ -6,7 +6,7 @@ A cell's parties are asked by the product's own program, up to its training.
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from flora.aggregation import aggregate
+from flora.aggregation import aggregate, conclude
 from flora.benchmark.cells import Cell, Protocol, Record
 from flora.benchmark.datasets import declared, load
 from flora.benchmark.truth import POOLED, measure_truths
@@ -102,12 +102,15 @@ def _record(cell: Cell, protocol: Protocol, pooled: PartyTrials, bench: Bench) -
     found = {name: aggregate(trials, SurfaceChoice(name), cell.seed) for name in SURFACES}
     minima = {name: each.recommendation.config for name, each in found.items()}
     measured = [each.config for each in next(iter(confirmed.values()))]
+    sizes = {party.party: party.rows or 0 for party in trials}
+    concluded = conclude(found["aplm"], confirmed, sizes, "mean").choice
+    grown = [candidate.config for candidate in concluded.candidates] if concluded else []
     rows = encode(table, describe(table, TARGET))
     truths = measure_truths(
         rows,
         plan,
         family_of(cell.family),
-        trained=[plan.space.default, *measured],
+        trained=[plan.space.default, *measured, *grown],
         others=[*minima.values(), pooled.best.config],
         parties=cell.parties,
     )

@@ -81,6 +81,11 @@ class Family(Protocol):
         """The whole-number HPs, as the number of trees, whose every smaller value a fit passes through on its way."""
         ...
 
+    @property
+    def grows(self) -> frozenset[str]:
+        """The other HPs whose best values rise with the number of rows, as that of a penalty on errors does."""
+        ...
+
     def space(self, task: Task) -> SearchSpace:
         """Return the family's own space, with its default config."""
         ...

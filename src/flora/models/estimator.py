@@ -31,6 +31,7 @@ class AnyEstimator:
     name: str
     kind: type[Any]
     passes_through: frozenset[str] = frozenset()
+    grows: frozenset[str] = frozenset()
 
     @classmethod
     def named(cls, name: str) -> Self:

@@ -87,6 +87,7 @@ class GradientBoosting:
         "The parties sum the histograms of each leaf and grow the same trees, as if their rows lay in one table."
     )
     passes_through: frozenset[str] = frozenset({"max_iter", "num_iterations"})
+    grows: frozenset[str] = frozenset()
 
     def space(self, task: Task) -> SearchSpace:
         """Return the paper's space, with scikit-learn's defaults."""

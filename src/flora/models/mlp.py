@@ -57,6 +57,7 @@ class Perceptron:
         "otherwise), the weights are averaged by rows, and the parties' own validation rows say when to stop."
     )
     passes_through: frozenset[str] = frozenset({"max_iter"})
+    grows: frozenset[str] = frozenset()
 
     def space(self, task: Task) -> SearchSpace:
         """Return the paper's space and single-shot baseline."""

@@ -110,6 +110,7 @@ class SupportVectors:
         "the result is that of pooled rows."
     )
     passes_through: frozenset[str] = frozenset()
+    grows: frozenset[str] = frozenset({"C"})
 
     def space(self, task: Task) -> SearchSpace:
         """Return the paper's space and single-shot baseline."""

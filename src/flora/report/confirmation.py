@@ -7,7 +7,7 @@ from flora.aggregation import path_of_trials
 from flora.growth import MANY
 from flora.report.analysis import Study
 from flora.report.markup import NONE, Html, config_text, element, folded, number, signed, table
-from flora.result import past_range
+from flora.result import grown_words, past_range
 
 DECISIONS = {"use": "use these", "keep-defaults": "keep the defaults"}
 
@@ -42,6 +42,8 @@ def candidates(document: Mapping[str, Any]) -> list[Html]:
         "candidate is shown at its best place along what a fit passes through; so is the default. With the best of "
         "several noisy gains comes some luck."
     )
+    if more := grown_words(document):
+        words += f" {more}."
     return [
         folded(
             "Candidates and the default",

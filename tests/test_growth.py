@@ -3,7 +3,7 @@
 import pytest
 
 from flora.errors import SpaceError
-from flora.growth import check_trainable, counts_by_held_rows, family_path, further, furthest
+from flora.growth import check_trainable, counts_by_held_rows, family_path, furthest
 from flora.models import family_of
 from flora.path import Path
 from flora.space import Integer, Real, SearchSpace
@@ -12,11 +12,6 @@ HGB = family_of("hgb")
 OWN = HGB.space("classification")
 NARROW = SearchSpace((Integer("max_iter", 10, 50), Real("learning_rate", 0.01, 1.0, "log")))
 OPEN = Path("max_iter", (10, 200), open=True)
-
-
-def test_all_parties_rows_get_further_than_those_of_one() -> None:
-    assert [further(parties) for parties in (1, 3, 32)] == pytest.approx([1.0, 3**0.4, 4.0])
-    assert further(10_000) == 10.0
 
 
 def test_rows_are_enough_to_count_by_from_five_thousand_on() -> None:

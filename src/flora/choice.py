@@ -1,7 +1,7 @@
 """Which of the candidates: decided on what all parties measured, for the rows of all of them.
 
-A party's rows need fewer trees and a lower C than those of all do (see ``growth.py``). So where parties are many, what
-they measured stands for a config with more of them. And where the training must stay in the range, candidates are
+A party's rows need fewer trees and a lower C than those of all do (see ``size_law.py``). So where parties are many,
+what they measured stands for a config with more of them. And where the training must stay in the range, candidates are
 compared at the part of their path that it will be able to reach, and with the default at its best there: that many
 trees it will be given, too.
 """
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from flora.errors import TrialsError
 from flora.federation import Confirmation
-from flora.growth import MANY, counts_by_held_rows, further
+from flora.growth import counts_by_held_rows
 from flora.path import Path
+from flora.size_law import MANY, further
 from flora.space import Config, Integer, Real, SearchSpace
 from flora.verdict import Basis, Gain, Verdict
 

@@ -1,9 +1,9 @@
-r"""What changes with the number of rows: how far a training on all of them goes along its path, and what else grows.
+r"""How far a training on all rows goes along its path.
 
 A party of n_i rows needs fewer trees than n rows do: t trees there go about as far as :math:`t (n / n_i)^{0.4}` here.
 So the one training goes that much further than the range, which each party searches at its own size, and counts by
 held-out rows how many trees it takes. It stays in the range where that is a user's own, or where rows are too few to
-count by. The C of a support vector machine follows the same law, and stays in its range.
+count by.
 """
 
 from dataclasses import replace
@@ -11,11 +11,9 @@ from dataclasses import replace
 from flora.errors import SpaceError
 from flora.models import Family
 from flora.path import Path, path_through
+from flora.size_law import MOST, further
 from flora.space import Config, SearchSpace
 
-GROWTH = 0.4  # of the trees and of the C that are needed with the number of rows, on a log scale
-MANY = 5  # parties: from here on they are much smaller than all together, and tell errors and outliers themselves
-MOST = 10.0  # times further, however many the parties are: what a party lets itself be asked for
 HELD = 1 / 3  # of each party's rows: a first pass of a training is judged by them
 ENOUGH = 5_000  # rows of all parties: of fewer, the parties' own cross-validation tells more
 
@@ -26,11 +24,6 @@ def family_path(space: SearchSpace, family: Family) -> Path | None:
     if path is None:
         return None
     return replace(path, open=any(space.digest == family.space(task).digest for task in family.tasks))
-
-
-def further(parties: int) -> float:
-    """Return how many times further along a path all parties' rows get than those of one."""
-    return min(float(parties**GROWTH), MOST)
 
 
 def counts_by_held_rows(rows: int) -> bool:

@@ -13,9 +13,9 @@ from flora.benchmark.datasets import declared
 from flora.choice import Confirmed, same_config
 from flora.errors import FloraError, InputError
 from flora.exchange import confirmation_from_json, confirmation_to_json
-from flora.growth import MANY
 from flora.path import Path
 from flora.plan import at_least
+from flora.size_law import MANY
 from flora.space import Config
 from flora.trials import PartyTrials
 from flora.verdict import Gain

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from flora.aggregation import path_of_trials
-from flora.growth import MANY
 from flora.report.analysis import Study
 from flora.report.markup import NONE, Html, config_text, element, folded, number, signed, table
 from flora.result import grown_words, past_range
+from flora.size_law import MANY
 
 DECISIONS = {"use": "use these", "keep-defaults": "keep the defaults"}
 

@@ -127,6 +127,18 @@ def test_training_stops_when_validation_rows_see_no_gain() -> None:
     assert rounds == 1 + 4 + 1  # the first is the best; as in scikit-learn, one more than the patience
 
 
+@pytest.mark.parametrize(("parties", "own", "patience"), [(1, {}, 10), (5, {}, 19), (5, {"n_iter_no_change": 4}, 4)])
+def test_many_parties_have_more_patience_unless_a_config_says(parties: int, own: dict[str, int], patience: int) -> None:
+    rows = table(load_breast_cancer)
+
+    def rounds(collective: Collective) -> int:
+        recorder = Recorder(collective)
+        MLP.train({**FAST, "max_iter": 40, "learning_rate_init": 1e-12, **own}, rows, recorder, 0)
+        return sum(values.shape == (2,) for values, _ in recorder.sent)
+
+    assert set(in_step([rounds] * parties)) == {1 + patience + 1}
+
+
 def test_a_pooled_batch_is_shared_out_by_rows() -> None:
     rows, slow = table(load_digits), {**FAST, "max_iter": 1, "batch_size": 60}
     short = train(rows, thirds(rows), {**slow, "learning_rate_init": 1e-3})[0]

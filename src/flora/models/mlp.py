@@ -24,6 +24,7 @@ from flora.models.perceptron import PerceptronModel
 from flora.models.scored import score_of
 from flora.randomness import derived_seed, stream
 from flora.schema import Schema, Task
+from flora.size_law import MANY, further
 from flora.space import Config, Integer, Real, SearchSpace
 from flora.table import Rows
 
@@ -107,7 +108,7 @@ class Perceptron:
         self, config: Config, rows: Rows, collective: Collective, seed: int, held: Held | None = None
     ) -> Trained[PerceptronModel]:
         """Train one network with all parties. Where rows are held out, they choose the round."""
-        settings, place = _settings(config), collective.rank
+        settings, place = _settings({**_patience(collective.size), **config}), collective.rank
         parts = {place: _held_out(rows, settings, place, seed) if held is None else (rows, held.rows)}
         ((model, chosen),) = _trained(settings, rows, parts, collective, seed, [settings["max_iter"]])
         reported = {"max_iter": chosen} if held is not None and "max_iter" in config else {}
@@ -181,6 +182,11 @@ def _target_scale(rows: Rows, collective: Collective) -> tuple[float, float]:
     mean = float(total / count)
     (square,) = collective.allreduce(np.array([np.sum((rows.y - mean) ** 2)]))
     return mean, math.sqrt(square / count) or 1.0
+
+
+def _patience(parties: int) -> Config:
+    """Return the rounds without a gain that end a training, unless a config says: many parties get less far in each."""
+    return {"n_iter_no_change": round(SETTINGS["n_iter_no_change"] * (further(parties) if parties >= MANY else 1))}
 
 
 def _settings(config: Config) -> dict[str, Any]:

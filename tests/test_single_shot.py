@@ -277,7 +277,7 @@ def test_five_parties_train_with_a_higher_c_than_each_measured() -> None:
         assert {**each["config"], "C": 0} == {**each["measured"], "C": 0}
     assert document["verdict"] == "use"
     assert outcome.trained.config["C"] == document["config"]["C"]
-    assert grown_words(document).startswith("More rows need more: C ")
+    assert grown_words(document).startswith("More rows need more: C = ")
 
 
 def asked(objective: Objective) -> Request:

@@ -56,7 +56,7 @@ def grown_words(document: Mapping[str, Any]) -> str:
     found = [each for each in document.get("candidates") or [] if each["config"] == document["config"]]
     measured = found[0].get("measured", {}) if found else {}
     grown = [
-        f"{name} {value:.4g} at a party's rows for {document['config'][name]:.4g} at all"
+        f"{name} = {value:.4g} on a party's rows stands for {document['config'][name]:.4g} on those of all"
         for name, value in measured.items()
         if value != document["config"][name]
     ]

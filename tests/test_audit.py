@@ -158,6 +158,7 @@ def test_a_kill_in_the_middle_of_a_write_loses_nothing_of_the_chain(tmp_path: Pa
         assert [entry.what for entry in entries[3:]] == [REPAIR, "next"]
         assert (repair.size, repair.sha256) == (len(torn), hashlib.sha256(torn).hexdigest())
         assert repair.note.startswith(f"a write was cut short after {len(torn)} bytes")
+        assert path.stat().st_mode & 0o077 == 0  # the repaired file is as private as the one it replaces
 
 
 def test_a_start_repairs_too_and_only_once(tmp_path: Path) -> None:

@@ -1,20 +1,24 @@
 """Files written whole or not at all; what a kill does to them is tested where they are used (audit, journal)."""
 
 import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from threading import Event, Thread
+from threading import Barrier, Event, Thread
 
 import pytest
 
 from flora.durable import append_durably, locked, write_whole
 
 
+def fail(file: int) -> None:
+    raise OSError("the disk is gone")
+
+
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.json"
     write_whole(path, b"old")
-
-    def fail(file: int) -> None:
-        raise OSError("the disk is gone")
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fail)
@@ -24,6 +28,33 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monke
     write_whole(path, b"new")
     assert path.read_bytes() == b"new"
     assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="the disk is gone"):
+        write_whole(tmp_path / "a.json", b"new")
+    assert not list(tmp_path.iterdir())
+
+
+def test_writers_of_one_file_do_not_take_each_others_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, both_have_drafts, sync = tmp_path / "a.json", Barrier(2, timeout=30), os.fsync
+
+    def meet(file: int) -> None:
+        if not stat.S_ISDIR(os.fstat(file).st_mode):
+            both_have_drafts.wait()
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", meet)
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(partial(write_whole, path), [b"one", b"two"]))
+    assert path.read_bytes() in (b"one", b"two")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_is_private_from_its_first_byte(tmp_path: Path) -> None:
+    write_whole(tmp_path / "a.json", b"mine", mode=0o600)
+    assert (tmp_path / "a.json").stat().st_mode & 0o077 == 0
 
 
 def test_what_is_appended_follows_what_is_there(tmp_path: Path) -> None:

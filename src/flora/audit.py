@@ -121,7 +121,7 @@ class AuditLog:
             return previous
         note = f"a write was cut short after {len(torn)} bytes, whose digest this is; they are not in the file any more"
         entry = Entry.made(self._now(), REPAIR, "nobody", torn, note, previous)
-        write_whole(self.path, self.path.read_bytes()[: -len(torn)] + entry.to_line())
+        write_whole(self.path, self.path.read_bytes()[: -len(torn)] + entry.to_line(), mode=0o600)
         return entry.hash
 
     def _end(self) -> tuple[bytes, bytes]:

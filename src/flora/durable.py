@@ -5,17 +5,26 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import get_ident
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file so that it is on the disk as a whole or not at all, whatever happens meanwhile."""
+def write_whole(path: Path, data: bytes, *, mode: int = 0o666) -> None:
+    """Write a file so that it is on the disk as a whole or not at all, whatever happens meanwhile.
+
+    Each writer has a draft of its own: of several that write the same file at once, the last one's stays.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
-    with draft.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}.draft")
+    draft.unlink(missing_ok=True)  # an earlier process of that number may have been killed
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
     sync_folder(path.parent)
 
 

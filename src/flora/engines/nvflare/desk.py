@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flora.durable import write_whole
 from flora.errors import FloraError
 
 
@@ -80,10 +81,7 @@ class Desk:
 
 
 def _write(path: Path, document: dict[str, Any]) -> None:
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_text(json.dumps(document), "utf-8")
-    draft.chmod(0o600)
-    draft.replace(path)
+    write_whole(path, json.dumps(document).encode(), mode=0o600)
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -7,8 +7,8 @@ BIN := .venv/bin
 demo: .venv/runtime          ## a whole single-shot run on a bundled dataset
 	$(BIN)/flora demo
 
-test: .venv/dev              ## the whole test suite
-	$(BIN)/pytest
+test: .venv/dev              ## the whole test suite, a file to each core
+	$(BIN)/pytest --numprocesses logical --maxprocesses 8 --dist loadfile
 
 test-browser: .venv/dev      ## the report in a real browser: Debian's Chromium, installed if it is not there
 	test -x $${FLORA_BROWSER:-/usr/bin/chromium} || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium > /dev/null; }

@@ -315,6 +315,23 @@ class TestCharts:
         config = {**run.config, "C": grids[0][7], "kernel": "poly"}
         assert maps[0, 2][1, 7] == pytest.approx(run.surface(run.space.encode([config]))[0])
 
+    def test_what_was_grown_is_drawn_where_the_parties_measured_it(self, whole: str) -> None:
+        document, trials = tuned(["north", "west"])
+        measured = {**document["config"], "C": document["config"]["C"] / 4}
+        first, chosen = document["candidates"]
+        grown = {**document, "candidates": [first, {**chosen, "measured": measured}]}
+        run = Study.of(grown, trials)
+        assert run.config["C"] == 4 * run.measured["C"]
+        [piece] = [piece for piece in run.slices() if piece.axis.parameter.name == "depth"]
+        points = run.space.encode([{**measured, "depth": value} for value in piece.values])
+        assert piece.losses == pytest.approx(run.surface(points))
+        text = page(grown, trials)
+        star = Outline(text).data["map"]["marks"][0][0]
+        assert star == pytest.approx(axes_of(run.space)[0].places([measured["C"]])[0], rel=1e-4)
+        words = "What is drawn are losses on a party's rows."
+        assert words in Outline(text).text
+        assert words not in Outline(whole).text
+
     def test_draws_real_values_on_every_kind_of_axis(self) -> None:
         ticks = [axis.layout() for axis in axes_of(MIXED)]
         assert ticks[0]["ticktext"] == ["0.01", "0.1", "1", "10", "100", "1000"]

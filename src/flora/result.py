@@ -16,6 +16,7 @@ from flora.errors import InputError
 from flora.models import family_of
 from flora.plan import first_difference
 from flora.single_shot import Outcome, Request
+from flora.space import Config
 from flora.surface import SurfaceChoice
 from flora.trials import PartyTrials
 from flora.verdict import gamma
@@ -51,13 +52,18 @@ def past_range(document: Mapping[str, Any]) -> str:
     return "past the range that each party searches: the rows of all carry more" if past else ""
 
 
+def measured_config(document: Mapping[str, Any]) -> Config:
+    """Return the recommendation as the parties measured it, with their few rows: what their losses and surface say."""
+    found = [each for each in document.get("candidates") or [] if each["config"] == document["config"]]
+    config: Config = found[0].get("measured", document["config"]) if found else document["config"]
+    return config
+
+
 def grown_words(document: Mapping[str, Any]) -> str:
     """Return words for what the recommendation has more of than what the parties measured; none where it is that."""
-    found = [each for each in document.get("candidates") or [] if each["config"] == document["config"]]
-    measured = found[0].get("measured", {}) if found else {}
     grown = [
         f"{name} = {value:.4g} on a party's rows stands for {document['config'][name]:.4g} on those of all"
-        for name, value in measured.items()
+        for name, value in measured_config(document).items()
         if value != document["config"][name]
     ]
     return f"More rows need more: {', '.join(grown)}" if grown else ""

@@ -13,6 +13,7 @@ from flora.randomness import stream
 from flora.recommendation import Recommendation, recommend
 from flora.regressors import Regressor
 from flora.report.axes import Axis, axes_of
+from flora.result import measured_config
 from flora.space import Config, Points, SearchSpace, Value
 from flora.surface import AverageOfParties, LossSurface, MaxOfParties, SurfaceChoice, fit_surface
 from flora.trials import PartyTrials
@@ -71,9 +72,14 @@ class Study:
         return config
 
     @property
+    def measured(self) -> Config:
+        """The recommendation as the parties measured it: its place on a surface that is made of their losses."""
+        return measured_config(self.document)
+
+    @property
     def point(self) -> Points:
-        """The recommendation's point: (1, d)."""
-        return self.space.encode([self.config])
+        """That place: (1, d)."""
+        return self.space.encode([self.measured])
 
     @cached_property
     def own(self) -> tuple[Regressor, ...]:

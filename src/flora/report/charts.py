@@ -224,7 +224,7 @@ def _thinned(party: PartyTrials, most: int) -> list[Trial]:
 def map_data(run: Study) -> dict[str, Any]:
     """Return what the map is drawn from: grids for each two HPs, and where the default and the answer lie."""
     grids, maps = run.map_grids(), run.maps()
-    configs: list[Config] = [run.config, *([run.document["default"]] if run.document["default"] else [])]
+    configs: list[Config] = [run.measured, *([run.document["default"]] if run.document["default"] else [])]
     return {
         "axes": [axis.layout() for axis in run.axes],
         "grids": [rounded(np.array(axis.places(g))) for axis, g in zip(run.axes, grids, strict=True)],
@@ -240,7 +240,7 @@ def map_data(run: Study) -> dict[str, Any]:
 def lines(run: Study, axis: Axis) -> list[dict[str, Any]]:
     """Return lines at the recommendation and, dashed, at the default."""
     name = axis.parameter.name
-    known = [(run.config, "solid"), *([(run.document["default"], "dash")] if run.document["default"] else [])]
+    known = [(run.measured, "solid"), *([(run.document["default"], "dash")] if run.document["default"] else [])]
     shape = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "layer": "above"}
     return [
         {**shape, "x0": x, "x1": x, "line": {"dash": dash, "width": 1.5}}

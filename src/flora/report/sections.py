@@ -19,6 +19,7 @@ from flora.report.markup import (
     table,
     with_error,
 )
+from flora.result import grown_words
 
 
 def answer(run: Study) -> Html:
@@ -168,6 +169,7 @@ def _few(run: Study) -> list[Html]:
 def surface(run: Study, slices: Sequence[Slice]) -> Html:
     """Return the map over two HPs, and the slices through the recommendation."""
     document = run.document
+    grown = grown_words(document)
     words = (
         f"What the aggregator believes the federated loss to be, learnt from the parties' trials alone: "
         f"{_SURFACES.get(document['surface'], document['surface'])}. The regressor: {document['regressor']}."
@@ -179,6 +181,7 @@ def surface(run: Study, slices: Sequence[Slice]) -> Html:
     return section(
         *("surface", "The loss surface"),
         element("p", words),
+        *([element("p", f"{grown}. What is drawn are losses on a party's rows.", class_="soft")] if grown else []),
         *_map(run),
         element("h3", "Slices through the recommendation"),
         element("p", "One hyper-parameter varies, all others are as recommended. The band is one standard deviation."),

@@ -27,6 +27,13 @@ MIXED = SearchSpace(
 DISCRETE = SearchSpace((Integer("n", 1, 4, "log"), Categorical("c", ("x", "y", "z")), Boolean("b")))
 
 
+def test_scaled_numbers_stay_in_their_ranges() -> None:
+    config = {**MIXED.default, "leaves": 300}
+    more = MIXED.scaled(config, {"rate", "leaves", "solver", "elsewhere"}, 2.0)
+    assert more == pytest.approx({**config, "rate": 0.2, "leaves": 500})
+    assert MIXED.scaled(config, {"rate"}, 1.0) == config
+
+
 @st.composite
 def configs(draw: st.DrawFn) -> Config:
     return MIXED.decode(np.array([draw(st.lists(st.floats(0, 1), min_size=MIXED.width, max_size=MIXED.width))]))[0]

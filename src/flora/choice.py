@@ -18,8 +18,8 @@ from flora.errors import TrialsError
 from flora.federation import Confirmation
 from flora.growth import counts_by_held_rows
 from flora.path import Path
-from flora.size_law import MANY, further
-from flora.space import Config, Integer, Real, SearchSpace
+from flora.size_law import MANY, times_more
+from flora.space import Config, SearchSpace
 from flora.verdict import Basis, Gain, Verdict
 
 Objective = Literal["mean", "worst"]
@@ -119,7 +119,7 @@ def choose(
         raise TrialsError("candidates are compared with the default config, and the space has none")
     many = (parties or len(rows)) >= MANY
     evidence = _Evidence.of(confirmed, rows, objective, many=many)
-    factor = further(parties or len(rows)) if many and objective == "mean" else 1.0
+    factor = more_for_all(parties or len(rows), objective)
     groups = _grouped(evidence.configs, path, _last_stop(path, rows, factor))
     reference = _place(space.default, evidence.configs)
     if factor > 1:
@@ -128,7 +128,7 @@ def choose(
     measured = [(evidence.configs[place], gain) for place, gain in found]
     along = {path.name} if path else set[str]()
     candidates = tuple(
-        Candidate(_grown(config, space, along if k == 0 else along | grows, factor), config, gain)
+        Candidate(space.scaled(config, along if k == 0 else along | grows, factor), config, gain)
         for k, (config, gain) in enumerate(measured)
     )
     choice = Choice(candidates, max(candidates, key=lambda candidate: candidate.gain.estimate))
@@ -137,13 +137,9 @@ def choose(
     return choice.leaning(minimum, path) if many else choice.seconded(minimum, path)
 
 
-def _grown(measured: Config, space: SearchSpace, names: Set[str], factor: float) -> Config:
-    """Return the config for the rows of all parties: so many times more of what grows with them, in its range."""
-    if factor == 1.0:
-        return measured
-    growing = [p for p in space.parameters if p.name in names and isinstance(p, Integer | Real)]
-    more = {p.name: p.decode(p.encode([factor * float(measured[p.name])]))[0] for p in growing}
-    return {**measured, **more}
+def more_for_all(parties: int, objective: Objective) -> float:
+    """Return how much more of what grows with the rows a training takes; the worst-off party's own loss needs none."""
+    return times_more(parties) if objective == "mean" else 1.0
 
 
 @dataclass(frozen=True)

@@ -11,3 +11,8 @@ MOST = 10.0  # times, however many the parties are: what a party lets itself be 
 def further(parties: int) -> float:
     """Return how many times further all parties' rows get than those of one."""
     return min(float(parties**GROWTH), MOST)
+
+
+def times_more(parties: int) -> float:
+    """Return how much more of an HP all parties' rows take than what one measured stands for; few parties as much."""
+    return further(parties) if parties >= MANY else 1.0

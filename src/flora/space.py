@@ -7,7 +7,7 @@ one-hot. Only this file and the HPs in ``parameters.py`` know both.
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
@@ -113,6 +113,13 @@ class SearchSpace:
         """Return the configs at ``points``: (n, width) -> n configs, all inside the space."""
         columns = [p.decode(block) for p, block in zip(self.parameters, self._blocks(points), strict=True)]
         return [dict(zip(self.names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def scaled(self, config: Config, names: Set[str], factor: float) -> Config:
+        """Return the config with so many times more of the named numbers, in their ranges."""
+        if factor == 1.0:
+            return config
+        scaled = [p for p in self.parameters if p.name in names and isinstance(p, Integer | Real)]
+        return {**config, **{p.name: p.decode(p.encode([factor * float(config[p.name])]))[0] for p in scaled}}
 
     def snap(self, points: Points) -> Points:
         """Return the nearest points that are a config's: integers and categories fall into place."""

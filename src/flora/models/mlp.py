@@ -24,7 +24,7 @@ from flora.models.perceptron import PerceptronModel
 from flora.models.scored import score_of
 from flora.randomness import derived_seed, stream
 from flora.schema import Schema, Task
-from flora.size_law import MANY, further
+from flora.size_law import times_more
 from flora.space import Config, Integer, Real, SearchSpace
 from flora.table import Rows
 
@@ -186,7 +186,7 @@ def _target_scale(rows: Rows, collective: Collective) -> tuple[float, float]:
 
 def _patience(parties: int) -> Config:
     """Return the rounds without a gain that end a training, unless a config says: many parties get less far in each."""
-    return {"n_iter_no_change": round(SETTINGS["n_iter_no_change"] * (further(parties) if parties >= MANY else 1))}
+    return {"n_iter_no_change": round(SETTINGS["n_iter_no_change"] * times_more(parties))}
 
 
 def _settings(config: Config) -> dict[str, Any]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
+from flora.aggregation import path_of_trials
 from flora.benchmark.datasets import made_up
 from flora.choice import Objective
 from flora.engines.inprocess import in_process
@@ -20,6 +22,7 @@ from flora.result import grown_words, past_range, tune_document
 from flora.schema import Column, Schema
 from flora.single_shot import Outcome, Request, single_shot
 from flora.split import split
+from flora.trainings import APART
 from flora.trials import PartyTrials, Trial
 from flora.workers import workers
 from tests.conftest import SVM_SPACE, two_moons
@@ -232,9 +235,14 @@ class TestTrainings:
     def test_all_parties_train_past_the_range_that_each_searched(self) -> None:
         steps: list[Step] = []
         names = "abcdefgh"
-        engine = training_fake(dict.fromkeys(names, (0.2,)), dict.fromkeys(names, 625), steps)
-        drive(single_shot(replace(asked("mean"), trainings=1)), engine)
-        assert steps[-1].payload["config"]["max_iter"] == round(200 * 8**0.4) == 459
+        engine = training_fake(dict.fromkeys(names, (0.2, 0.2, 0.2, 0.1)), dict.fromkeys(names, 625), steps)
+        outcome = drive(single_shot(replace(asked("mean"), trainings=4)), engine)
+        configs = [step.payload["config"] for step in steps if step.name == "train"]
+        assert {config["max_iter"] for config in configs} == {round(200 * 8**0.4)} == {459}
+        path = path_of_trials(outcome.found.trials)
+        assert path is not None
+        points = path.rest(outcome.plan.space).encode(configs)
+        assert pdist(points).min() > APART  # no two are the same training but for the trees, which it counts itself
 
     def test_a_real_training_counts_its_trees(self) -> None:
         parties = [Party(name, two_moons(2500, k), "kind") for k, name in enumerate("ab")]

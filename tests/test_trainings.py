@@ -5,10 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from flora.path import Path
 from flora.regressors import Losses
-from flora.space import Points, Real, SearchSpace
-from flora.trainings import REACH, Posterior, Training, best_of, next_config
+from flora.space import Integer, Points, Real, SearchSpace
+from flora.trainings import APART, REACH, LowestAlong, Posterior, Training, best_of, next_config
 
+TREES = SearchSpace((Integer("trees", 10, 200), Real("u", 0.0, 1.0)), {"trees": 100, "u": 0.5})
+PATH = Path("trees", (10, 50, 100, 200), open=True)
 LINE = SearchSpace((Real("u", 0.0, 1.0),), {"u": 0.5})
 
 
@@ -71,5 +74,38 @@ class TestNextConfig:
         done = [at(0.7, 0.1), at(0.5, 0.2), at(0.6, None)]
         found = next_config(Bowl(0.7), LINE, done, 3)
         LINE.check(found)
-        assert found["u"] not in (0.7, 0.5)
+        assert abs(float(found["u"]) - 0.7) > APART  # where the surface is lowest, a training has said what there is
+        assert abs(float(found["u"]) - 0.5) > APART
         assert found == next_config(Bowl(0.7), LINE, done, 3)
+
+    def test_what_grows_is_searched_in_the_units_of_a_party(self) -> None:
+        done = [at(0.9, 0.1225), at(0.3, 0.1225)]  # what the surface has at 0.45 and 0.15, where they stand
+        found = next_config(Bowl(0.3), LINE, done, 0, grows={"u"}, factor=2.0)
+        assert float(found["u"]) == pytest.approx(0.6, abs=0.08)
+
+    def test_a_place_that_trainings_choose_themselves_is_not_searched(self) -> None:
+        done = [
+            Training({"trees": 900 - k, "u": u}, loss)
+            for k, (u, loss) in enumerate([(0.1, 0.3), (0.5, 0.3), (0.9, 0.14)])
+        ]
+        found = next_config(Valley(), TREES, done, 0, path=PATH, grows={"trees"}, factor=4.5)
+        assert set(found) == {"u"}
+        assert float(found["u"]) > 0.6  # a training of 900 trees tells about its neighbours
+
+
+@dataclass(frozen=True)
+class Valley:
+    """A surface over trees and u: lowest at 100 trees, there alike for all u, and surer with more trees."""
+
+    def __call__(self, points: Points) -> Losses:
+        return np.asarray(0.1 + (points[:, 0] - 90 / 190) ** 2 + 0 * points[:, 1])
+
+    def error(self, points: Points) -> Losses:
+        return np.asarray(0.02 - 0.01 * points[:, 0])
+
+
+def test_along_a_path_the_lowest_counts() -> None:
+    along = LowestAlong(Valley(), TREES, PATH)
+    points = along.rest.encode([{"u": 0.2}, {"u": 0.7}])
+    assert along(points) == pytest.approx([0.1, 0.1])
+    assert along.error(points) == pytest.approx([0.02 - 0.01 * 90 / 190] * 2)

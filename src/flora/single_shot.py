@@ -4,17 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from flora.aggregation import Aggregation, aggregate, conclude, path_of_trials
+from flora.aggregation import Aggregation, aggregate, conclude, grows_of_trials, path_of_trials
 from flora.certificate import Certificate
 from flora.certify import certify
-from flora.choice import OBJECTIVES, Objective
+from flora.choice import OBJECTIVES, Objective, more_for_all
 from flora.errors import FloraError, InputError, TrialsError
 from flora.federation import Confirmation, Program, Reply, Step
 from flora.growth import HELD, counts_by_held_rows, furthest
 from flora.models import Family, FederatedFamily, family_of
+from flora.path import Path
 from flora.plan import Sampler, SearchPlan, at_least
 from flora.schema import Schema, Task, agree
-from flora.space import SearchSpace
+from flora.space import Config, SearchSpace
 from flora.space_formats import parameters_of
 from flora.surface import SurfaceChoice
 from flora.trainings import Training, best_of, next_config
@@ -130,7 +131,7 @@ def _train(
     done: list[Training] = []
     models: list[bytes] = []
     for number in range(request.trainings):
-        config = first[number] if number < len(first) else next_config(found.surface, plan.space, done, plan.seed)
+        config = first[number] if number < len(first) else _next(request, plan, found, path, done)
         asked = {**config, path.name: furthest(path, len(found.trials))} if path else config
         held = HELD if path or request.trainings > 1 else 0.0
         replies = yield Step("train", {**common, "config": dict(asked), "held": held, "choose": path is not None})
@@ -139,6 +140,16 @@ def _train(
         if request.trainings > 1 and done[-1].loss is None:
             raise InputError("several trainings are compared on a third of each party's rows, and all have too few")
     return tuple(done), models[done.index(best_of(done))]
+
+
+def _next(
+    request: Request, plan: SearchPlan, found: Aggregation, counted: Path | None, done: Sequence[Training]
+) -> Config:
+    """Return what to train after the recommendation and the default."""
+    path = path_of_trials(found.trials)
+    grows = grows_of_trials(found.trials) | ({path.name} if path else set())
+    factor = more_for_all(len(found.trials), request.objective)
+    return next_config(found.surface, plan.space, done, plan.seed, path=counted, grows=grows, factor=factor)
 
 
 def space_for(family: Family, task: Task, document: Any) -> SearchSpace:

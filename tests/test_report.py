@@ -14,7 +14,7 @@ from flora.errors import InputError
 from flora.models.hgb import GradientBoosting
 from flora.regressors import Losses
 from flora.report import charts, page
-from flora.report.analysis import Study, importance_of
+from flora.report.analysis import Study
 from flora.report.assembly import CONTENTS
 from flora.report.axes import axes_of, plain
 from flora.report.certificate import certificate as section
@@ -359,22 +359,6 @@ class TestCharts:
         document = {"config": party.trials[0].config, "default": None, "seed": 0}
         run = Study(document, (party,), space, Formula(lambda x: x[:, 5:] @ np.arange(1, 16)))
         assert [axis.parameter.name for axis in run.axes] == [f"h{k:02d}" for k in range(8, 20)]
-
-
-class TestImportance:
-    def test_of_a_sum_is_each_ones_share_of_the_variance(self) -> None:
-        found = importance_of(Formula(lambda x: x[:, 0] + 2 * x[:, 1]), PLAIN, 0, 4096)
-        assert [value.alone for value in found] == pytest.approx([0.2, 0.8, 0.0], abs=0.04)
-        assert [value.total for value in found] == pytest.approx([0.2, 0.8, 0.0], abs=0.04)
-
-    def test_of_a_pure_interaction_is_nothing_alone(self) -> None:
-        found = importance_of(Formula(lambda x: (x[:, 0] - 0.5) * (x[:, 1] - 0.5)), PLAIN, 0, 4096)
-        assert [value.alone for value in found] == pytest.approx([0, 0, 0], abs=0.06)
-        assert [value.total for value in found] == pytest.approx([1, 1, 0], abs=0.06)
-
-    def test_of_a_flat_surface_is_nothing(self) -> None:
-        found = importance_of(Formula(lambda x: np.full(len(x), 0.3)), PLAIN, 0, 64)
-        assert [(value.alone, value.total) for value in found] == [(0, 0)] * 3
 
 
 class TestAgreement:

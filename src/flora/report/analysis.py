@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flora.errors import InputError
+from flora.importance import Importance, importance_of
 from flora.randomness import stream
 from flora.recommendation import Recommendation, recommend
 from flora.regressors import Regressor
@@ -24,14 +25,6 @@ MOST_LEFT_OUT = 10  # parties; each that is left out takes a search of its own
 MOST_POINTS, FEWEST_POINTS = 30_000, 6_000  # of all maps together
 SAMPLE = 1_000  # points at which parties' surfaces are compared
 BEST_SHARE = 0.1  # of a party's surface is its best region
-
-
-@dataclass(frozen=True)
-class Importance:
-    """The share of the surface's variance that an HP makes alone, and with all its interactions."""
-
-    alone: float
-    total: float
 
 
 @dataclass(frozen=True)
@@ -92,7 +85,8 @@ class Study:
     @cached_property
     def importance(self) -> tuple[Importance, ...]:
         """The importance of each HP, in the space's order."""
-        return importance_of(self.surface, self.space, self.seed, _samples(len(self.trials), len(self.space.names)))
+        samples = _samples(len(self.trials), len(self.space.names))
+        return importance_of(self.surface, self.space, partial(stream, self.seed, "report", "importance"), samples)
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -180,29 +174,6 @@ class Study:
         if isinstance(self.surface, MaxOfParties):
             return MaxOfParties(_drop(self.surface.parties, place))
         return _fit(self.document, _drop(self.trials, place))
-
-
-def importance_of(surface: LossSurface, space: SearchSpace, seed: int, samples: int) -> tuple[Importance, ...]:
-    r"""Return Sobol's indices :math:`V(E(f|x_i))/V(f)` and :math:`E(V(f|x_{-i}))/V(f)`, by pick and freeze.
-
-    Points are uniform in the unit cube. The estimators are Saltelli's (2010) and Jansen's (1999).
-    """
-    a = space.sample(stream(seed, "report", "importance", "a"), samples)
-    b = space.sample(stream(seed, "report", "importance", "b"), samples)
-    mixed = []
-    for axis in axes_of(space):
-        points = a.copy()
-        points[:, axis.columns] = b[:, axis.columns]
-        mixed.append(points)
-    losses = surface(np.vstack([a, b, *mixed])).reshape(-1, samples)
-    losses = losses - losses[:2].mean()
-    variance = float(losses[:2].var())
-    if variance <= 1e-18:
-        return tuple(Importance(0.0, 0.0) for _ in mixed)
-    at_a, at_b, at_mixed = losses[0], losses[1], losses[2:]
-    alone = np.clip((at_b * (at_mixed - at_a)).mean(axis=1) / variance, 0, 1)
-    total = np.clip(((at_a - at_mixed) ** 2).mean(axis=1) / (2 * variance), 0, 1)
-    return tuple(Importance(float(s), float(max(s, t))) for s, t in zip(alone, total, strict=True))
 
 
 def _samples(parties: int, hps: int) -> int:

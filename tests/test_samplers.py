@@ -216,7 +216,6 @@ def test_expected_improvement_has_the_known_numbers() -> None:
     assert at_best == pytest.approx([0.0, -0.1 / math.sqrt(2 * math.pi), 0.2], abs=1e-11)
     below = ExpectedImprovement(Belief(), tried, 0.5)(points)
     assert below == pytest.approx([-0.1, -0.1083315, 0.2], abs=1e-6)  # z = 1: 0.1 * (0.8413447 + 0.2419707)
-    assert ExpectedImprovement(Belief(), tried, 0.5, apart=0.15)(points) == pytest.approx([-0.1, 0.2, 0.2], abs=1e-6)
 
 
 def test_unknown_sampler_is_refused() -> None:

@@ -18,7 +18,7 @@ from flora.schema import Schema, Task, agree
 from flora.space import Config, SearchSpace
 from flora.space_formats import parameters_of
 from flora.surface import SurfaceChoice
-from flora.trainings import Training, best_of, next_config
+from flora.trainings import OfTrainings, Training, best_of, next_config
 from flora.trials import PartyTrials
 
 DEFAULT_SCORING: dict[str, str] = {"classification": "balanced_accuracy", "regression": "r2"}
@@ -149,7 +149,7 @@ def _next(
     path = path_of_trials(found.trials)
     grows = grows_of_trials(found.trials) | ({path.name} if path else set())
     factor = more_for_all(len(found.trials), request.objective)
-    return next_config(found.surface, plan.space, done, plan.seed, path=counted, grows=grows, factor=factor)
+    return next_config(OfTrainings(found.surface, plan.space, counted, grows, factor), done, plan.seed)
 
 
 def space_for(family: Family, task: Task, document: Any) -> SearchSpace:

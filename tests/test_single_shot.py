@@ -239,6 +239,7 @@ class TestTrainings:
         outcome = drive(single_shot(replace(asked("mean"), trainings=4)), engine)
         configs = [step.payload["config"] for step in steps if step.name == "train"]
         assert {config["max_iter"] for config in configs} == {round(200 * 8**0.4)} == {459}
+        assert all(tuple(config) == outcome.plan.space.names for config in configs)
         path = path_of_trials(outcome.found.trials)
         assert path is not None
         points = path.rest(outcome.plan.space).encode(configs)

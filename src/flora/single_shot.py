@@ -149,7 +149,8 @@ def _next(
     path = path_of_trials(found.trials)
     grows = grows_of_trials(found.trials) | ({path.name} if path else set())
     factor = more_for_all(len(found.trials), request.objective)
-    return next_config(OfTrainings(found.surface, plan.space, counted, grows, factor), done, plan.seed)
+    config = next_config(OfTrainings(found.surface, plan.space, counted, grows, factor), done, plan.seed)
+    return {**plan.space.default, **config}  # what the training chooses itself has its place, too
 
 
 def space_for(family: Family, task: Task, document: Any) -> SearchSpace:

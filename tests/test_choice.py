@@ -267,6 +267,22 @@ class TestPath:
         assert self.found(32, path=replace(PATH, open=True), rows=156) == self.found(32)  # 4,992 rows
         assert self.found(32, rows=157) == self.found(32)
 
+    def test_one_that_learns_slowly_is_not_chosen_where_the_rows_of_all_may_get_further_than_thought(self) -> None:
+        gains = along({16: -0.3, 27: -0.2, 45: -0.1, 200: 0.1}, {16: -0.4, 27: -0.3, 45: -0.15, 121: 0.3})
+        confirmed = {f"p{k:02d}": gains for k in range(32)}
+        slow = {"trees": 121, "rate": 0.1}
+        beyond = Minimum(slow, Verdict(Gain(0.3, 0.01), "predicted"))
+        for minimum in (None, beyond):
+            rows = dict.fromkeys(confirmed, 157)
+            found = choose(confirmed, rows, TREES, path=replace(PATH, open=True), minimum=minimum)
+            assert [c.keeps_up for c in found.candidates] == [True, False]
+            assert found.candidates[1].gain.estimate == pytest.approx(0.2)
+            assert found.chosen is found.candidates[0]
+            assert found.verdict.decision == "keep-defaults"
+        few = choose({"a": gains, "b": gains}, {"a": 2500, "b": 2500}, TREES, path=replace(PATH, open=True))
+        assert few.chosen.config == slow
+        assert few.chosen.keeps_up
+
     def test_the_growth_sets_in_with_five_parties(self) -> None:
         assert self.found(4)[1].config == self.found(4)[1].measured
         grown = self.found(5)[1]

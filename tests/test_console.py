@@ -113,5 +113,13 @@ def test_candidates_are_shown_and_who_disagrees_if_anybody_does() -> None:
     line = "note: gains far from the other parties', in standard errors: [b]a (+3.2), [b]a (+3.2)"
     assert line in text(distance=3.21, disagrees=True)
     assert "[b]a (+3.2) and 2 more" in text(distance=3.21, disagrees=True)
+    slow = {"config": {**CONFIG, "C": 3.0}, "keeps_up": False, **Gain(0.02, 0.004).to_json()}
+    assert "more slowly" not in text()
+    document["candidates"].append(slow)
+    assert "note: candidate 2 gains more, but learns more slowly than the default: a training on all rows" in text()
+    document["candidates"].append({**slow, "config": {**CONFIG, "C": 4.0}})
+    assert "note: candidates 2, 3 gain more, but learn more slowly than the default" in text()
+    document["candidates"][2:] = [{**slow, **Gain(0.01, 0.004).to_json()}]  # the chosen one gains more
+    assert "more slowly" not in text()
     document["candidates"] = []
     assert "Candidates" not in text()

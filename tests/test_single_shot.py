@@ -245,6 +245,16 @@ class TestTrainings:
         points = path.rest(outcome.plan.space).encode(configs)
         assert pdist(points).min() > APART  # no two are the same training but for the trees, which it counts itself
 
+    def test_a_default_that_counts_its_trees_is_not_trained_twice(self) -> None:
+        steps: list[Step] = []
+        engine = training_fake(dict.fromkeys("ab", (0.2, 0.2)), dict.fromkeys("ab", 2500), steps, gain=-0.1)
+        outcome = drive(single_shot(asked("mean")), engine)
+        assert outcome.found.choice is not None
+        assert outcome.found.choice.chosen is outcome.found.choice.candidates[0]  # nothing gains
+        first, second = (step.payload["config"] for step in steps if step.name == "train")
+        assert first == {**outcome.plan.space.default, "max_iter": 264}
+        assert {**second, "max_iter": 264} != first
+
     def test_a_real_training_counts_its_trees(self) -> None:
         parties = [Party(name, two_moons(2500, k), "kind") for k, name in enumerate("ab")]
         space = {
@@ -294,7 +304,10 @@ def asked(objective: Objective) -> Request:
 
 
 def training_fake(
-    held: Mapping[str, Sequence[float | None]], rows: Mapping[str, int], steps: list[Step] | None = None
+    held: Mapping[str, Sequence[float | None]],
+    rows: Mapping[str, int],
+    steps: list[Step] | None = None,
+    gain: float = 0.1,
 ) -> Ask:
     """An engine of parties of which only the trainings matter: each with its losses on held-out rows, in turn."""
     schema = Schema("y", "classification", (Column("x", "numeric"),), (0, 1))
@@ -315,7 +328,7 @@ def training_fake(
                 reply = Reply(name, rows[name], trials=trials)
             elif step.name == "confirm":
                 configs = [dict(space.default), *step.payload["configs"]]
-                gains = tuple(Confirmation(Trial(c, 0.3, 0.01, 3), 0.1 * k, 0.01) for k, c in enumerate(configs))
+                gains = tuple(Confirmation(Trial(c, 0.3, 0.01, 3), gain * k, 0.01) for k, c in enumerate(configs))
                 reply = Reply(name, rows[name], confirmations=gains)
             else:
                 model, loss = f"model {done[0]}".encode(), losses[done[0] - 1]

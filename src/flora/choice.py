@@ -37,6 +37,7 @@ class Candidate:
     config: Config
     measured: Config  # the same, but for what grows with the rows: a party needs fewer trees, and a lower C
     gain: Gain
+    keeps_up: bool = True  # with the default, in the first part of the path as well: else it is not chosen
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Choice:
     def _at(self, minimum: Minimum, path: Path | None) -> Candidate | None:
         """Return the candidate that is the surface's minimum, at whatever place on the path; the default is none."""
         others = (c for c in self.candidates[1:] if _but_for(path, c.measured) == _but_for(path, minimum.config))
-        return next(others, None)
+        return next((candidate for candidate in others if candidate.keeps_up), None)
 
 
 def choose(
@@ -127,11 +128,13 @@ def choose(
     found = [evidence.best_of(group, reference) for group in groups]
     measured = [(evidence.configs[place], gain) for place, gain in found]
     along = {path.name} if path else set[str]()
+    keep_up = _keep_up(evidence, path, factor)
     candidates = tuple(
-        Candidate(space.scaled(config, along if k == 0 else along | grows, factor), config, gain)
+        Candidate(space.scaled(config, along if k == 0 else along | grows, factor), config, gain, keep_up[k])
         for k, (config, gain) in enumerate(measured)
     )
-    choice = Choice(candidates, max(candidates, key=lambda candidate: candidate.gain.estimate))
+    eligible = [candidate for candidate in candidates if candidate.keeps_up]
+    choice = Choice(candidates, max(eligible, key=lambda candidate: candidate.gain.estimate))
     if minimum is None or objective != "mean":
         return choice
     return choice.leaning(minimum, path) if many else choice.seconded(minimum, path)
@@ -201,6 +204,19 @@ def _trimmed_mean(values: Floats, shares: Floats) -> Gain:
     apart = np.clip(values, values[kept].min(), values[kept].max()) - mean
     error = math.sqrt(float(np.sum((shares * apart) ** 2)) * count / (count - 1)) / (1 - 2 * cut / count)
     return Gain(mean, error)
+
+
+def _keep_up(evidence: _Evidence, path: Path | None, factor: float) -> list[bool]:
+    """Return whether each candidate is not behind the default in the first part of the path; the default is not.
+
+    That the rows of all get so many times further is a rule of thumb. Where they get further still, even the furthest
+    training ends in what was the first part at a party's size, and one that learns slowly has run out of trees.
+    """
+    if path is None or factor == 1.0:
+        return [True] * len(_grouped(evidence.configs, path, math.inf))
+    default, *others = _grouped(evidence.configs, path, max(path.stops[0], path.stops[-1] / factor))
+    reference, _ = evidence.best_of(default, default[0])
+    return [True, *(evidence.best_of(group, reference)[1].estimate >= 0 for group in others)]
 
 
 def _last_stop(path: Path | None, rows: Mapping[str, int], factor: float) -> float:

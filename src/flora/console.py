@@ -23,7 +23,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from flora.result import grown_words
+from flora.result import behind_words, grown_words
 from flora.search import Progress as Report
 
 SECONDS = 2.0  # between two looks at work that others do
@@ -95,7 +95,7 @@ def show_result(document: Mapping[str, Any], console: Console) -> None:
     console.print(_parties(document))
     if document["candidates"]:
         console.print(_candidates(document))
-    if words := grown_words(document):
+    for words in filter(None, (grown_words(document), behind_words(document))):
         console.print(f"note: {escape(words)}", highlight=False, soft_wrap=True)
     far = [party for party in document["parties"] if party.get("disagrees")]
     if far:

@@ -69,6 +69,18 @@ def grown_words(document: Mapping[str, Any]) -> str:
     return f"More rows need more: {', '.join(grown)}" if grown else ""
 
 
+def behind_words(document: Mapping[str, Any]) -> str:
+    """Return words for candidates that gain more than the chosen one and were passed over, if any were."""
+    found = document.get("candidates") or []
+    gain = max((each["estimate"] for each in found if each["config"] == document["config"]), default=0.0)
+    behind = [str(k) for k, each in enumerate(found) if not each.get("keeps_up", True) and each["estimate"] > gain]
+    if not behind:
+        return ""
+    which = f"candidate {behind[0]} gains" if len(behind) == 1 else f"candidates {', '.join(behind)} gain"
+    slower = "learns" if len(behind) == 1 else "learn"
+    return f"{which} more, but {slower} more slowly than the default: a training on all rows may not get far enough"
+
+
 def aggregate_document(found: Aggregation, choice: SurfaceChoice, objective: Objective, seed: int) -> dict[str, Any]:
     """Return the result of an aggregation of files: the same fields, without a training."""
     return {**_document(found, choice, objective, seed), "model": None}
@@ -144,7 +156,12 @@ def _measured_at(party: PartyTrials, found: Aggregation) -> dict[str, Any]:
 
 
 def _candidate(candidate: Candidate) -> dict[str, Any]:
-    return {"config": dict(candidate.config), "measured": dict(candidate.measured), **candidate.gain.to_json()}
+    return {
+        "config": dict(candidate.config),
+        "measured": dict(candidate.measured),
+        "keeps_up": candidate.keeps_up,
+        **candidate.gain.to_json(),
+    }
 
 
 def versions() -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any
 from flora.aggregation import Aggregation, aggregate, conclude, grows_of_trials, path_of_trials
 from flora.certificate import Certificate
 from flora.certify import certify
-from flora.choice import OBJECTIVES, Objective, more_for_all
+from flora.choice import OBJECTIVES, Objective, more_for_all, same_config
 from flora.errors import FloraError, InputError, TrialsError
 from flora.federation import Confirmation, Program, Reply, Step
 from flora.growth import HELD, counts_by_held_rows, furthest
@@ -125,9 +125,11 @@ def _train(
     """Train once, or as often as was asked for; return all trainings, and the best one's model."""
     default, recommended = plan.space.default, found.recommendation.config
     use = found.verdict is not None and found.verdict.decision == "use"
-    first = [recommended, default] if use else [default, recommended]
     counted = counts_by_held_rows(sum(party.rows or 0 for party in found.trials))
     path = path_of_trials(found.trials) if counted else None
+    first = [recommended, default] if use else [default, recommended]
+    if path and same_config(path.at_top(recommended), path.at_top(default)):
+        first = [default]  # what differs in its trees alone is the same training, which counts them
     done: list[Training] = []
     models: list[bytes] = []
     for number in range(request.trainings):

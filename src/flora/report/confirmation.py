@@ -6,7 +6,7 @@ from typing import Any
 from flora.aggregation import path_of_trials
 from flora.report.analysis import Study
 from flora.report.markup import NONE, Html, config_text, element, folded, number, signed, table
-from flora.result import grown_words, past_range
+from flora.result import behind_words, grown_words, past_range
 from flora.size_law import MANY
 
 DECISIONS = {"use": "use these", "keep-defaults": "keep the defaults"}
@@ -42,8 +42,8 @@ def candidates(document: Mapping[str, Any]) -> list[Html]:
         "candidate is shown at its best place along what a fit passes through; so is the default. With the best of "
         "several noisy gains comes some luck."
     )
-    if more := grown_words(document):
-        words += f" {more}."
+    for more in filter(None, (grown_words(document), behind_words(document))):
+        words += f" {more[0].upper()}{more[1:]}."
     return [
         folded(
             "Candidates and the default",

@@ -21,7 +21,7 @@ def test_no_dataset_of_the_paper_or_the_validation_is_for_design() -> None:
     assert used_for("report") == set(PAPER)
     assert used_for("validation") == (
         {"magic", "twonorm", "ring", "satimage", "page-blocks0", "penbased", "hastie"}
-        | {"penbased-halves", "optdigits-halves", "texture-halves", "marketing-halves", "satimage-halves", "checkers"}
+        | {"penbased-halves", "optdigits-halves", "texture-halves", "marketing-halves", "satimage-halves"}
         | {"bupa", "mammographic", "tic-tac-toe", "bands", "vehicle"}
     )
     assert {"phoneme", "breast_cancer", "digits", "generated-1"} < used_for("design")

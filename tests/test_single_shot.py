@@ -245,15 +245,16 @@ class TestTrainings:
         points = path.rest(outcome.plan.space).encode(configs)
         assert pdist(points).min() > APART  # no two are the same training but for the trees, which it counts itself
 
-    def test_a_default_that_counts_its_trees_is_not_trained_twice(self) -> None:
+    @pytest.mark.parametrize(("rows", "trees"), [(2500, 264), (2000, 100)])  # counted in the training, and not
+    def test_a_default_that_is_the_recommendation_is_not_trained_twice(self, rows: int, trees: int) -> None:
         steps: list[Step] = []
-        engine = training_fake(dict.fromkeys("ab", (0.2, 0.2)), dict.fromkeys("ab", 2500), steps, gain=-0.1)
+        engine = training_fake(dict.fromkeys("ab", (0.2, 0.2)), dict.fromkeys("ab", rows), steps, gain=-0.1)
         outcome = drive(single_shot(asked("mean")), engine)
         assert outcome.found.choice is not None
         assert outcome.found.choice.chosen is outcome.found.choice.candidates[0]  # nothing gains
         first, second = (step.payload["config"] for step in steps if step.name == "train")
-        assert first == {**outcome.plan.space.default, "max_iter": 264}
-        assert {**second, "max_iter": 264} != first
+        assert first == {**outcome.plan.space.default, "max_iter": trees}
+        assert {**second, "max_iter": trees} != first
 
     def test_a_real_training_counts_its_trees(self) -> None:
         parties = [Party(name, two_moons(2500, k), "kind") for k, name in enumerate("ab")]

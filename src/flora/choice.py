@@ -86,8 +86,8 @@ class Choice:
 
     def _at(self, minimum: Minimum, path: Path | None) -> Candidate | None:
         """Return the candidate that is the surface's minimum, at whatever place on the path; the default is none."""
-        others = (c for c in self.candidates[1:] if _but_for(path, c.measured) == _but_for(path, minimum.config))
-        return next((candidate for candidate in others if candidate.keeps_up), None)
+        others = (candidate for candidate in self.candidates[1:] if candidate.keeps_up)
+        return next((c for c in others if _but_for(path, c.measured) == _but_for(path, minimum.config)), None)
 
 
 def choose(
@@ -128,7 +128,7 @@ def choose(
     found = [evidence.best_of(group, reference) for group in groups]
     measured = [(evidence.configs[place], gain) for place, gain in found]
     along = {path.name} if path else set[str]()
-    keep_up = _keep_up(evidence, path, factor)
+    keep_up = _keep_up(evidence, groups, path, factor)
     candidates = tuple(
         Candidate(space.scaled(config, along if k == 0 else along | grows, factor), config, gain, keep_up[k])
         for k, (config, gain) in enumerate(measured)
@@ -206,15 +206,15 @@ def _trimmed_mean(values: Floats, shares: Floats) -> Gain:
     return Gain(mean, error)
 
 
-def _keep_up(evidence: _Evidence, path: Path | None, factor: float) -> list[bool]:
+def _keep_up(evidence: _Evidence, groups: Sequence[object], path: Path | None, factor: float) -> list[bool]:
     """Return whether each candidate is not behind the default in the first part of the path; the default is not.
 
     That the rows of all get so many times further is a rule of thumb. Where they get further still, even the furthest
     training ends in what was the first part at a party's size, and one that learns slowly has run out of trees.
     """
     if path is None or factor == 1.0:
-        return [True] * len(_grouped(evidence.configs, path, math.inf))
-    default, *others = _grouped(evidence.configs, path, max(path.stops[0], path.stops[-1] / factor))
+        return [True] * len(groups)
+    default, *others = _grouped(evidence.configs, path, _first_part(path, factor))
     reference, _ = evidence.best_of(default, default[0])
     return [True, *(evidence.best_of(group, reference)[1].estimate >= 0 for group in others)]
 
@@ -223,6 +223,11 @@ def _last_stop(path: Path | None, rows: Mapping[str, int], factor: float) -> flo
     """Return how far along the path, at a party's size, the training on all rows will be able to get."""
     if path is None or (path.open and counts_by_held_rows(sum(rows.values()))):
         return math.inf
+    return _first_part(path, factor)
+
+
+def _first_part(path: Path, factor: float) -> float:
+    """Return the last stop at a party's size that stands for a place in the range on the rows of all."""
     return max(path.stops[0], path.stops[-1] / factor)
 
 

@@ -18,7 +18,7 @@ from flora.schema import Schema, Task, agree
 from flora.space import Config, SearchSpace
 from flora.space_formats import parameters_of
 from flora.surface import SurfaceChoice
-from flora.trainings import OfTrainings, Training, best_of, next_config
+from flora.trainings import Training, TrainingSurface, best_of, next_config
 from flora.trials import PartyTrials
 
 DEFAULT_SCORING: dict[str, str] = {"classification": "balanced_accuracy", "regression": "r2"}
@@ -128,8 +128,8 @@ def _train(
     counted = counts_by_held_rows(sum(party.rows or 0 for party in found.trials))
     path = path_of_trials(found.trials) if counted else None
     first = [recommended, default] if use else [default, recommended]
-    if path and same_config(path.at_top(recommended), path.at_top(default)):
-        first = [default]  # what differs in its trees alone is the same training, which counts them
+    if same_config(*(path.at_top(config) if path else config for config in first)):
+        first = first[:1]  # trees that a training counts itself are no difference
     done: list[Training] = []
     models: list[bytes] = []
     for number in range(request.trainings):
@@ -151,7 +151,7 @@ def _next(
     path = path_of_trials(found.trials)
     grows = grows_of_trials(found.trials) | ({path.name} if path else set())
     factor = more_for_all(len(found.trials), request.objective)
-    config = next_config(OfTrainings(found.surface, plan.space, counted, grows, factor), done, plan.seed)
+    config = next_config(TrainingSurface(found.surface, plan.space, counted, grows, factor), done, plan.seed)
     return {**plan.space.default, **config}  # what the training chooses itself has its place, too
 
 

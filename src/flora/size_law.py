@@ -14,5 +14,5 @@ def further(parties: int) -> float:
 
 
 def times_more(parties: int) -> float:
-    """Return how much more of an HP all parties' rows take than what one measured stands for; few parties as much."""
+    """Return how many times more of an HP all parties' rows take than what one measured: few parties as much."""
     return further(parties) if parties >= MANY else 1.0

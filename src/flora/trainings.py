@@ -42,7 +42,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class OfTrainings:
+class TrainingSurface:
     """The parties' surface as one over what trainings differ in.
 
     Of what grows with the rows, a training has more than the place on the parties' surface that stands for it. And
@@ -74,7 +74,8 @@ class OfTrainings:
 
     def _places(self, points: Points) -> Points:
         """Return what stands for trainings at a party, at each stop of the path: (n, d) -> (n, stops, width)."""
-        small = [self.space.scaled(config, self.grows, 1 / self.factor) for config in self.space.decode(points)]
+        space = self.space
+        small = [space.scaled(config, self.grows, 1 / self.factor) for config in space.decode(points)]
         configs = [stop for config in small for stop in (self.path.configs(config) if self.path else [config])]
         return self.searched.encode(configs).reshape(len(points), -1, self.searched.width)
 
@@ -121,7 +122,7 @@ def best_of(trainings: Sequence[Training]) -> Training:
     return min(trainings, key=lambda training: math.inf if training.loss is None else training.loss)
 
 
-def next_config(surface: OfTrainings, done: Sequence[Training], seed: int) -> Config:
+def next_config(surface: TrainingSurface, done: Sequence[Training], seed: int) -> Config:
     """Return the config whose training may be expected to improve most on the best one so far.
 
     It says nothing of what the training chooses itself.

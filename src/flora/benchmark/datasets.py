@@ -90,12 +90,6 @@ def _hastie(folder: Path | None, *, rows: int, seed: int) -> pd.DataFrame:  # no
     return _named(pd.DataFrame(features), pd.Series(target))
 
 
-def _checkers(folder: Path | None, *, rows: int, seed: int) -> pd.DataFrame:  # noqa: ARG001  (it is made here)
-    """Return a chessboard of three fields a side in four dimensions: the more rows, the finer its edges are known."""
-    points = np.random.default_rng(seed).random((rows, 4))
-    return _named(pd.DataFrame(points), np.floor(3 * points).sum(axis=1) % 2)
-
-
 def _papers(folder: Path | None, *, name: str) -> pd.DataFrame:
     """Read one of the paper's datasets: from the folder if it is there, else as ``flora paper`` does."""
     here = folder is not None and any((folder / f"{name}{suffix}").is_file() for suffix in (".csv", ".csv.gz"))
@@ -159,7 +153,6 @@ DATASETS: dict[str, Dataset] = {
     "texture-halves": _halved("validation", "texture", 5500, 40),
     "marketing-halves": _halved("validation", "marketing", 6876, 13),
     "satimage-halves": _halved("validation", "satimage", 6435, 36),
-    "checkers": Dataset("validation", "generated", 16_000, 4, partial(_checkers, rows=16_000, seed=0)),
     "hastie": Dataset("validation", "generated", 12_000, 10, partial(_hastie, rows=12_000, seed=0)),
     "bupa": _from_keel("validation", "bupa", 345, 6),
     "mammographic": _from_keel("validation", "mammographic", 830, 5),

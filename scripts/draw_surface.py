@@ -8,7 +8,7 @@ import matplotlib as mpl
 import numpy as np
 
 from flora import PartyTrials, SearchSpace, fit_surface
-from flora.space import Points
+from flora.problem.space import Points
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

@@ -3,13 +3,22 @@
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import settings
 
-from flora.collective import Collective
-from flora.space import SearchSpace
+from flora.core.collective import Collective
+from flora.party.gate import Gate
+from flora.party.party import Party
+from flora.party.table import Table
+from flora.problem.space import SearchSpace
+
+
+settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
+settings.load_profile("no deadline")
 
 
 class PassesOn:
@@ -52,6 +61,11 @@ def two_moons(rows: int, seed: int, *, shift: float = 0.0) -> pd.DataFrame:
     return pd.DataFrame({"x": x, "y": y, "kind": np.where(label == 0, "upper", "lower")})
 
 
+def gate(name: str, frame: pd.DataFrame, target: str = "kind", **more: Any) -> Gate:
+    """Return an open gate before a party with this table."""
+    return Gate(Party(name, Table(frame, target), **more))
+
+
 @pytest.fixture
 def party_files(tmp_path: Path) -> list[Path]:
     """Three parties' tables of unequal size, with their columns in different orders."""
@@ -75,9 +89,10 @@ def paper_data() -> Path:
 
 def shrink_the_paper(sizes: Mapping[str, tuple[int, int]]) -> None:
     """Let small tables, with classes of these sizes, pass for datasets, and forests have few trees, in this process."""
-    from flora import regressors
-    from flora.experiments.datasets import DATASETS, Dataset
-    from flora.experiments.published import TESTBED
+    from flora_lab.paper.datasets import DATASETS, Dataset
+    from flora_lab.paper.published import TESTBED
+
+    from flora.surrogate import regressors
 
     for name, classes in sizes.items():
         DATASETS[name] = Dataset(40, sum(classes), 2, classes, "Rock")
@@ -91,9 +106,10 @@ SMALL_SIZES = {"sonar": (27, 33), "oil-spill": (42, 48)}
 @pytest.fixture
 def small_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of small tables that pass for sonar and oil spill: it is the machinery that is tested with them."""
-    from flora import regressors
-    from flora.experiments import published, run
-    from flora.experiments.datasets import DATASETS
+    from flora_lab.paper import published, run
+    from flora_lab.paper.datasets import DATASETS
+
+    from flora.surrogate import regressors
 
     for name, classes in SMALL_SIZES.items():
         table = two_moons(sum(classes), 1)

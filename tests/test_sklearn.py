@@ -56,12 +56,38 @@ def test_groups_are_parties() -> None:
     assert list(search.cv_results_["party"]) == ["north"] * 3 + ["south"] * 3 + ["west"] * 3
     assert search.cv_results_["params"][0] == {"C": 1.0, "gamma": 1e-3}
     assert search.cv_results_["rank_test_score"].min() == 1
-    assert search.best_params_ in ([dict(search.recommendation_.config), {"C": 1.0, "gamma": 1e-3}])
     assert search.best_estimator_.get_params()["C"] == search.best_params_["C"]
     assert search.best_estimator_.n_features_in_ == 30
     assert 0 < search.best_score_ <= 1
     assert search.surface_(np.zeros((1, 2))).shape == (1,)
-    assert (search.verdict_ == "use") == (search.gain_.low > 0)
+
+
+def test_where_tuning_helps_the_best_params_are_the_recommendation() -> None:
+    X, y = load_iris(return_X_y=True)
+    space = {"max_depth": {"type": "int", "space": "linear", "range": [1, 6]}}
+    stump = DecisionTreeClassifier(max_depth=1)  # which tells two of the three classes apart
+    search = FloraSearchCV(stump, space, **QUICK).fit(X, y, groups=np.resize(["a", "b", "c"], len(y)))
+    assert search.verdict_ == "use"
+    assert search.gain_.low > 0.1
+    assert search.best_params_ == search.recommendation_.config
+    assert search.best_estimator_.max_depth == search.best_params_["max_depth"] > 1
+    assert search.best_score_ > 0.85
+
+
+@pytest.mark.parametrize("confirm", [8, 0])
+def test_where_nothing_can_be_gained_the_best_params_are_the_estimators_own(confirm: int) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = X @ [1.0, 2.0, 3.0]  # without noise, so that any penalty costs
+    search = FloraSearchCV(Ridge(alpha=1e-3), ALPHA, confirm=confirm, **QUICK)
+    search.fit(X, y, groups=np.resize(["a", "b"], len(y)))
+    assert search.verdict_ == "keep-defaults"
+    assert search.best_params_ == {"alpha": 1e-3}
+    assert search.best_estimator_.alpha == 1e-3
+    recommended = search.recommendation_.config
+    if confirm:
+        assert recommended == {"alpha": 1e-3}  # no candidate was measured to be better
+    else:
+        assert recommended["alpha"] > 1e-3  # the surface's minimum, whose gain is within the surface's error
 
 
 def test_parties_by_name_give_what_groups_give() -> None:

@@ -7,42 +7,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from flora.aggregator.propose import recommend as recommend
+    from flora.aggregator.surface import fit_surface as fit_surface
     from flora.errors import DataError as DataError
     from flora.errors import FloraError as FloraError
     from flora.errors import InputError as InputError
     from flora.errors import SpaceError as SpaceError
     from flora.errors import TrialsError as TrialsError
-    from flora.recommendation import recommend as recommend
-    from flora.search import search_locally as search_locally
+    from flora.party.search import search_locally as search_locally
+    from flora.problem.space import Boolean as Boolean
+    from flora.problem.space import Categorical as Categorical
+    from flora.problem.space import Integer as Integer
+    from flora.problem.space import Real as Real
+    from flora.problem.space import SearchSpace as SearchSpace
+    from flora.problem.trials import PartyTrials as PartyTrials
+    from flora.problem.trials import Trial as Trial
     from flora.sklearn import FloraSearchCV as FloraSearchCV
-    from flora.space import Boolean as Boolean
-    from flora.space import Categorical as Categorical
-    from flora.space import Integer as Integer
-    from flora.space import Real as Real
-    from flora.space import SearchSpace as SearchSpace
-    from flora.surface import fit_surface as fit_surface
-    from flora.trials import PartyTrials as PartyTrials
-    from flora.trials import Trial as Trial
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Boolean": "space",
-    "Categorical": "space",
+    "Boolean": "problem.space",
+    "Categorical": "problem.space",
     "DataError": "errors",
     "FloraError": "errors",
     "FloraSearchCV": "sklearn",
     "InputError": "errors",
-    "Integer": "space",
-    "PartyTrials": "trials",
-    "Real": "space",
-    "SearchSpace": "space",
+    "Integer": "problem.space",
+    "PartyTrials": "problem.trials",
+    "Real": "problem.space",
+    "SearchSpace": "problem.space",
     "SpaceError": "errors",
-    "Trial": "trials",
+    "Trial": "problem.trials",
     "TrialsError": "errors",
-    "fit_surface": "surface",
-    "recommend": "recommendation",
-    "search_locally": "search",
+    "fit_surface": "aggregator.surface",
+    "recommend": "aggregator.propose",
+    "search_locally": "party.search",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605  (one list, not two)
 

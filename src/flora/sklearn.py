@@ -14,21 +14,23 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, indexable
 
-from flora.aggregation import Aggregation, aggregate, conclude
-from flora.choice import Objective
-from flora.collective import Collective
-from flora.confirm import confirm
+from flora.aggregator.aggregation import Aggregation
+from flora.aggregator.choose import Objective
+from flora.aggregator.surface import SurfaceChoice
+from flora.core.collective import Collective
+from flora.core.workers import workers
+from flora.engines.threads import in_process
 from flora.errors import DataError, FloraError, InputError
-from flora.models import Held, Model, Scores, Trained
-from flora.plan import SearchPlan
-from flora.schema import Schema, Task
-from flora.search import search_locally
-from flora.single_shot import space_for
-from flora.space import Config, SearchSpace
-from flora.surface import SurfaceChoice
-from flora.table import Rows
-from flora.trials import PartyTrials, loss_of
-from flora.workers import workers
+from flora.models.family import Held, Model, Scores, Trained
+from flora.models.rows import Rows
+from flora.party.gate import Gate
+from flora.party.party import Party
+from flora.problem.schema import Schema, Task
+from flora.problem.space import Config, SearchSpace
+from flora.problem.trials import PartyTrials, loss_of
+from flora.program.drive import drive
+from flora.program.request import Request
+from flora.program.single_shot import single_shot
 
 Scorer = Callable[[Any, Any, Any], float]
 EVERYBODY = "all rows"
@@ -48,6 +50,30 @@ class Samples(Rows):
 
 
 @dataclass(frozen=True)
+class InMemory:
+    """Samples as a party's source of rows; columns are the estimator's business, so that nothing need be agreed on."""
+
+    samples: Samples
+
+    @property
+    def count(self) -> int:
+        """The number of rows."""
+        return len(self.samples)
+
+    def described(self, task: Task | None, like: Schema | None) -> tuple[Schema, int, list[str]]:  # noqa: ARG002
+        """Return the schema of the target alone."""
+        return self.samples.schema, len(self.samples), []
+
+    def local_rows(self, task: Task | None, like: Schema | None) -> Samples:  # noqa: ARG002
+        """Return the samples."""
+        return self.samples
+
+    def rows(self, schema: Schema) -> Samples:  # noqa: ARG002
+        """Return the samples."""
+        return self.samples
+
+
+@dataclass(frozen=True)
 class GivenEstimator:
     """The family of one estimator: a config is set on a clone of it."""
 
@@ -59,11 +85,11 @@ class GivenEstimator:
     passes_through: frozenset[str] = frozenset()
     grows: frozenset[str] = frozenset()
 
-    def space(self, task: Task) -> SearchSpace:  # noqa: ARG002  (Family's signature)
-        """Refuse: an estimator alone has no space."""
-        raise InputError(f"{self.name}: needs a search space")
+    def spaces(self, task: Task) -> Mapping[str, SearchSpace]:  # noqa: ARG002  (ModelFamily's signature)
+        """Return none: an estimator alone has no space."""
+        return {}
 
-    def defaults(self, names: Sequence[str], task: Task) -> Config:  # noqa: ARG002  (Family's signature)
+    def defaults(self, names: Sequence[str], task: Task) -> Config:  # noqa: ARG002  (ModelFamily's signature)
         """Return the estimator's own values of the named HPs."""
         known = self.estimator.get_params()
         for name in names:
@@ -154,16 +180,16 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         estimator: Any,
         space: Any,
         *,
-        surface: str = "aplm",
-        regressor: str = "forest",
-        alpha: float = 1.0,
-        weights: str = "equal",
-        confirm: int = 8,
-        objective: Objective = "mean",
-        n_trials: int = 100,
-        cv: int = 10,
+        surface: str = SurfaceChoice.name,
+        regressor: str = SurfaceChoice.regressor,
+        alpha: float = SurfaceChoice.alpha,
+        weights: str = SurfaceChoice.weights,
+        confirm: int = Request.confirm,
+        objective: Objective = Request.objective,
+        n_trials: int = Request.trials,
+        cv: int = Request.folds,
         scoring: Any = None,
-        sampler: str = "tpe",
+        sampler: str = Request.sampler,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -206,51 +232,54 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         configured(self.estimator, {}, seed).fit(X, y)  # what the estimator refuses, it refuses in its own words
         task: Task = "classification" if is_classifier(self.estimator) else "regression"
         y = column_or_1d(y, warn=True) if task == "classification" else y
-        family = GivenEstimator(
-            self.estimator,
-            check_scoring(self.estimator, self.scoring),
-            type(self.estimator).__name__,
-            frozenset({task}),
-        )
-        plan = self._plan(family, task, seed)
+        scorer = check_scoring(self.estimator, self.scoring)
+        family = GivenEstimator(self.estimator, scorer, type(self.estimator).__name__, frozenset({task}))
         rows = {name: _samples(name, *party, task) for name, party in sorted(parties.items())}
-        with workers(effective_n_jobs(self.n_jobs)) as spread:
-            self.trials_ = tuple(
-                search_locally(samples, plan, family, party=name, spread=spread) for name, samples in rows.items()
-            )
-            choice = SurfaceChoice(self.surface, self.regressor, self.alpha, self.weights)
-            found = aggregate(self.trials_, choice, seed)
-            if self.confirm:
-                configs = found.propose(self.confirm, seed)
-                confirmed = {
-                    name: confirm(samples, plan, family, configs, party=name, spread=spread)
-                    for name, samples in rows.items()
-                }
-                found = conclude(found, confirmed, _sizes(rows), self.objective)
-        self._conclude(plan, found, _sizes(rows))
+        jobs = effective_n_jobs(self.n_jobs)
+        with workers(jobs) as spread:
+            gates = [
+                Gate(Party(name, InMemory(samples), spread=spread, families=lambda _: family))
+                for name, samples in rows.items()
+            ]
+            # Parties in turn: their folds share the processes, and a user's estimator need not bear threads.
+            outcome = drive(single_shot(self._request(family, task, seed), lambda _: family), in_process(gates))
+        self._conclude(outcome.found)
         began = time.perf_counter()
         self.best_estimator_ = configured(self.estimator, self.best_params_, seed).fit(X, y)
         self.refit_time_ = time.perf_counter() - began
         return self
 
-    def _plan(self, family: GivenEstimator, task: Task, seed: int) -> SearchPlan:
-        document = self.space.to_json() if isinstance(self.space, SearchSpace) else self.space
-        space = space_for(family, task, document)
+    def _request(self, family: GivenEstimator, task: Task, seed: int) -> Request:
         name = self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
-        return SearchPlan(family.name, task, space, name, self.n_trials, self.cv, self.sampler, None, seed)  # type: ignore[arg-type]
+        return Request(
+            family=family.name,
+            space=self.space.to_json() if isinstance(self.space, SearchSpace) else self.space,
+            task=task,
+            scoring=name,
+            trials=self.n_trials,
+            folds=self.cv,
+            sampler=self.sampler,
+            seed=seed,
+            surface=SurfaceChoice(self.surface, self.regressor, self.alpha, self.weights),
+            confirm=self.confirm,
+            objective=self.objective,
+            trainings=0,
+        )
 
-    def _conclude(self, plan: SearchPlan, found: Aggregation, sizes: Mapping[str, int]) -> None:
-        verdict = found.verdict
+    def _conclude(self, found: Aggregation) -> None:
+        verdict, space = found.verdict, found.space
         if verdict is None:  # a plan has a default, and so has its space
             raise FloraError("the space has no default config")
+        self.trials_ = found.trials
         self.surface_, self.recommendation_ = found.surface, found.recommendation
         self.verdict_, self.gain_ = verdict.decision, verdict.gain
         use = verdict.decision == "use"
-        self.best_params_ = dict(found.recommendation.config if use else plan.space.default)
+        self.best_params_ = dict(found.recommendation.config if use else space.default)
         self.diagnoses_ = dict(found.diagnoses)
-        losses = [_loss_at(party, use, found, plan) for party in sizes]
-        self.best_score_ = loss_of(plan.scoring, float(np.average(losses, weights=list(sizes.values()))))
-        self.cv_results_ = _cv_results(self.trials_, plan)
+        scoring, sizes = found.trials[0].scoring, [party.rows or 0 for party in found.trials]
+        losses = [_loss_at(party.party, use, found) for party in found.trials]
+        self.best_score_ = loss_of(scoring, float(np.average(losses, weights=sizes)))
+        self.cv_results_ = _cv_results(found.trials)
 
     @available_if(_best_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
@@ -327,16 +356,12 @@ def _samples(party: str, X: Any, y: Any, task: Task) -> Samples:
     return Samples(X, values, Schema("y", task, (), tuple(range(len(classes)))))
 
 
-def _loss_at(party: str, use: bool, found: Aggregation, plan: SearchPlan) -> float:
+def _loss_at(party: str, use: bool, found: Aggregation) -> float:
     """Return the loss of the best params at a party: measured, or where nothing was, as the surface predicts it."""
     if not found.diagnoses:
-        config = found.recommendation.config if use else plan.space.default
-        return float(found.surface(plan.space.encode([config]))[0])
+        config = found.recommendation.measured if use else found.space.default
+        return float(found.surface(found.space.encode([config]))[0])
     return (found.diagnoses[party].measured if use else found.confirmed[party][0]).trial.loss
-
-
-def _sizes(rows: Mapping[str, Samples]) -> dict[str, int]:
-    return {name: len(samples) for name, samples in rows.items()}
 
 
 def _stacked(parts: Sequence[Any]) -> Any:
@@ -347,14 +372,15 @@ def _stacked(parts: Sequence[Any]) -> Any:
     return np.concatenate([np.asarray(part) for part in parts])
 
 
-def _cv_results(parties: Sequence[PartyTrials], plan: SearchPlan) -> dict[str, Any]:
+def _cv_results(parties: Sequence[PartyTrials]) -> dict[str, Any]:
     """Return one entry a trial, party after party."""
     trials = [(party.party, trial) for party in parties for trial in party.trials]
-    means = np.array([loss_of(plan.scoring, trial.loss) for _, trial in trials])
+    means = np.array([loss_of(parties[0].scoring, trial.loss) for _, trial in trials])
+    names = parties[0].space.names
     return {
         "party": np.array([party for party, _ in trials]),
         "params": [dict(trial.config) for _, trial in trials],
-        **{f"param_{name}": np.array([trial.config[name] for _, trial in trials]) for name in plan.space.names},
+        **{f"param_{name}": np.array([trial.config[name] for _, trial in trials]) for name in names},
         "mean_test_score": means,
         "standard_error_test_score": np.array([trial.error for _, trial in trials]),
         "rank_test_score": (-means).argsort(kind="stable").argsort(kind="stable") + 1,

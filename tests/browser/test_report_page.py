@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from flora.report import page
-from flora.space import SearchSpace
+from flora.outcome.report import page
+from flora.problem.space import SearchSpace
 from tests.browser.conftest import Open
-from tests.report_cases import EVIL, EVIL_PARTY, aggregated, tuned
+from tests.outcome.report.cases import EVIL, EVIL_PARTY, aggregated, tuned
 
 pytestmark = pytest.mark.browser
 
@@ -36,8 +36,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "many": tuned([f"clinic-{k:02d}" for k in range(50)], surface="sgm", count=6),
     }
     folder = tmp_path_factory.mktemp("reports")
-    for name, (document, trials) in runs.items():
-        (folder / f"{name}.html").write_text(page(document, trials), encoding="utf-8")
+    for name, case in runs.items():
+        (folder / f"{name}.html").write_text(page(*case), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in runs}
 
 

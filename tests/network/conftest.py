@@ -14,17 +14,17 @@ from typing import Any
 import psutil
 import pytest
 
+from flora.cli.network_commands import free_port
 from flora.engines.nvflare.consortium import Consortium
 from flora.engines.nvflare.kits import make_kits
 from flora.engines.nvflare.service import end_tree
-from flora.network_commands import free_port
 from tests.conftest import two_moons
 
 # What a script starts in the background ignores Ctrl-C, and so do its children: here it is heard again.
 PROGRAM = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from flora.cli import main
+from flora.cli.main import main
 sys.exit(main())
 """
 SIZES = {"north": 150, "south": 90, "west": 120}

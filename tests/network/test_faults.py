@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flora.audit import verify
+from flora.party.audit import verify
 from tests.network.conftest import Network, Open, answer_of, bytes_of
 
 pytestmark = pytest.mark.network

@@ -68,7 +68,7 @@ def test_status_names_who_is_connected(shared: Network) -> None:
 
 
 def test_what_left_is_in_the_audit_log(shared: Network) -> None:
-    from flora.audit import verify
+    from flora.party.audit import verify
 
     entries = verify(shared.kits / "north" / "state" / "audit.jsonl")
     steps = {entry.what.split(":")[0] for entry in entries}

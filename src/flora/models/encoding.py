@@ -12,10 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from flora.collective import Collective
+from flora.core.collective import Collective
 from flora.errors import DataError, InputError
-from flora.schema import Column
-from flora.table import Rows
+from flora.models.rows import Rows
+from flora.problem.schema import Column
 
 Floats = NDArray[np.float64]
 LOWEST = float(np.finfo(np.float64).min)  # the maximum of no values, finite so that it can be sent

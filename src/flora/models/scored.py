@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
-from flora.models import Model
-from flora.table import Rows
+from flora.models.family import Model
+from flora.models.rows import Rows
 
 
 def score_of(model: Model, rows: Rows, scoring: str) -> float:

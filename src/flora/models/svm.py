@@ -16,15 +16,16 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.metrics import get_scorer
 from sklearn.svm import SVC
 
-from flora.collective import Alone, Collective
+from flora.core.collective import Alone, Collective
 from flora.errors import DataError, FloraError, InputError
-from flora.models import Held, Scores, Trained
 from flora.models.arrays import document_of, document_to_bytes, floats_of, floats_to_bytes
 from flora.models.encoding import Encoding, fit_encoding
+from flora.models.family import Held, Scores, Trained
+from flora.models.rows import Rows
+from flora.problem.family import OWN
+from flora.problem.schema import Schema, Task
+from flora.problem.space import Config, Real, SearchSpace
 from flora.randomness import stream
-from flora.schema import Schema, Task
-from flora.space import Config, Real, SearchSpace
-from flora.table import Rows
 
 Floats = NDArray[np.float64]
 MOST_STEPS = 200  # Newton needs 5 to 30; more means that something is wrong
@@ -112,11 +113,11 @@ class SupportVectors:
     passes_through: frozenset[str] = frozenset()
     grows: frozenset[str] = frozenset({"C"})
 
-    def space(self, task: Task) -> SearchSpace:
+    def spaces(self, task: Task) -> Mapping[str, SearchSpace]:
         """Return the paper's space and single-shot baseline."""
         self._check_task(task)
         ranges = (Real("C", 0.01, 1000, "log"), Real("gamma", 1e-5, 10, "log"), Real("tol", 1e-5, 1e-1, "log"))
-        return SearchSpace(ranges, DEFAULT)
+        return {OWN: SearchSpace(ranges, DEFAULT)}
 
     def defaults(self, names: Sequence[str], task: Task) -> Config:
         """Return the defaults of C, gamma and tol, as far as they are named."""

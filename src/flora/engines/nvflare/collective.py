@@ -4,18 +4,16 @@ The core cell is below NVFlare's documented interface: it carries raw bytes, hol
 waits for others, and knows neither an abort nor a retry. So every call here has a time limit and may be repeated.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from flora.collective import Floats, Reduction
-from flora.engines.nvflare.hub import MOST_BYTES, Answer, Call, call_to_headers
+from flora.core.collective import Floats, Reduction
+from flora.engines.nvflare.hub import MOST_BYTES, Call, HubAnswer, call_to_headers
 from flora.errors import CollectiveError
 
 CHANNEL, REDUCE, BEAT = "flora", "reduce", "beat"
@@ -42,7 +40,7 @@ def header_of(received: Any) -> dict[str, Any]:
     return document
 
 
-def answer_to_message(answer: Answer) -> Any:
+def answer_to_message(answer: HubAnswer) -> Any:
     """Return an answer of the hub as a cell message."""
     from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey, ReturnCode
 
@@ -57,26 +55,15 @@ def answer_to_message(answer: Answer) -> Any:
     return made
 
 
-def answer_from_message(received: Any) -> Answer | None:
+def answer_from_message(received: Any) -> HubAnswer | None:
     """Return the hub's answer, or None where NVFlare answers in its place: nobody is there, or not in time."""
     try:
         document = header_of(received)
         lengths = tuple(int(n) for n in document["lengths"])
         data = bytes(received.payload or b"")
-        return Answer(str(document["state"]), int(document["number"]), lengths, data, str(document["reason"])[:500])
+        return HubAnswer(str(document["state"]), int(document["number"]), lengths, data, str(document["reason"])[:500])
     except (ValueError, KeyError, TypeError):
         return None
-
-
-@dataclass
-class Cost:
-    """What a party's exchange cost so far."""
-
-    calls: int = 0
-    sent: int = 0
-    received: int = 0
-    waiting: float = 0.0  # seconds
-    digest: Any = field(default_factory=hashlib.sha256)  # over all that was sent, in order
 
 
 @dataclass
@@ -88,7 +75,7 @@ class CellCollective:
     step: int
     exchange: Callable[[Any, float], Any]  # sends a message to the hub and returns its answer
     stopped: Callable[[], bool]
-    cost: Cost = field(default_factory=Cost)
+    calls: int = 0
     far: bool = True
 
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
@@ -107,19 +94,14 @@ class CellCollective:
         ends = np.cumsum((0, *answer.lengths)).tolist()
         return [answer.data[a:b] for a, b in pairwise(ends)]
 
-    def _call(self, kind: str, shape: tuple[int, ...], data: bytes) -> Answer:
+    def _call(self, kind: str, shape: tuple[int, ...], data: bytes) -> HubAnswer:
         if len(data) > MOST_BYTES:
             raise CollectiveError(f"a message may have {MOST_BYTES} bytes, got {len(data)}")
-        began = perf_counter()
-        call = Call(self.step, self.cost.calls, kind, shape)
-        answer = self._answered(call, data)
-        cost = self.cost
-        cost.calls, cost.sent, cost.received = cost.calls + 1, cost.sent + len(data), cost.received + len(answer.data)
-        cost.waiting += perf_counter() - began
-        cost.digest.update(data)
+        answer = self._answered(Call(self.step, self.calls, kind, shape), data)
+        self.calls += 1
         return answer
 
-    def _answered(self, call: Call, data: bytes) -> Answer:
+    def _answered(self, call: Call, data: bytes) -> HubAnswer:
         """Return the hub's answer: ask again while it says to wait, repeat what may be lost, give up after a few."""
         document, silent = call_to_headers(call), 0
         while True:

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event, Thread
@@ -14,20 +14,21 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
 from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey
 
-from flora.durable import write_whole
+from flora.core.files import write_whole
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, answer_to_message, header_of
 from flora.engines.nvflare.desk import Desk
-from flora.engines.nvflare.executor import COLLECTIVE_STEPS, FIELD
-from flora.engines.nvflare.hub import Answer, Hub, call_from_headers
+from flora.engines.nvflare.hub import Hub, HubAnswer, call_from_headers
 from flora.engines.nvflare.job import NAME, Run
 from flora.engines.nvflare.presence import Presence
 from flora.engines.nvflare.service import watch_parent
-from flora.errors import FloraError, InputError
-from flora.federation import Reply, Step, drive
-from flora.journal import Journal
-from flora.result import MODEL, safe_name, tune_document
-from flora.single_shot import single_shot
-from flora.wire import MOST_REPLY, reply_from_json, step_to_json
+from flora.engines.nvflare.tasks import Order, answer_of, fill
+from flora.errors import FloraError, InputError, WireError
+from flora.problem.messages import Reply, Step
+from flora.problem.wire import most_reply, read_reply, step_text
+from flora.program.drive import drive, timed
+from flora.program.journal import Journal
+from flora.program.result import MODEL, Result, result_of
+from flora.program.single_shot import Outcome, single_shot
 
 STATUS = "flora-status"  # what the scientist may ask a run for
 RESULT = "flora-run"  # the folder of a run's outcome, within NVFlare's
@@ -104,10 +105,9 @@ class FloraController(Controller):  # type: ignore[misc]
         """Drive the program to its end and write down what came of it."""
         self._abort, self._context = abort_signal, fl_ctx
         try:
-            outcome = drive(single_shot(self._plan.request), self._ask)
-            document = tune_document(outcome, self._plan.request, self._seconds)
-            document["notes"] = [*document["notes"], *self._notes()]
-            self._write(document, {t.party: t.to_json() for t in outcome.found.trials}, outcome.model)
+            outcome = drive(single_shot(self._plan.request), timed(self._ask, self._seconds))
+            result = result_of(outcome, self._plan.request, self._seconds)
+            self._write(replace(result, notes=(*result.notes, *self._notes())), outcome)
             self._end({"state": "finished"})
         except PartyLostError as error:
             self._end({"state": "lost", "error": str(error), "parties": error.parties, "step": error.step})
@@ -123,12 +123,12 @@ class FloraController(Controller):  # type: ignore[misc]
         words = {"run": "it was lost, and the run went on without it", "training": "it was lost in the training"}
         return [f"{party}: {words[extent]}" for party, extent in sorted(self._plan.left_out.items())]
 
-    def _write(self, document: Any, trials: dict[str, str], model: bytes) -> None:
-        (self._result / "trials").mkdir(parents=True, exist_ok=True)
-        for party, text in trials.items():
-            write_whole(self._result / "trials" / f"{safe_name(party)}.json", text.encode())
-        write_whole(self._result / MODEL, model)
-        write_whole(self._result / "result.json", json.dumps(document, allow_nan=False).encode())
+    def _write(self, result: Result, outcome: Outcome) -> None:
+        """Write what the scientist fetches: the result, the trials in the parties' order, and the model."""
+        for number, trials in enumerate(outcome.found.trials):
+            write_whole(self._result / "trials" / f"{number:05d}.json", trials.to_json().encode())
+        write_whole(self._result / MODEL, outcome.model)
+        write_whole(self._result / "result.json", result.to_text().encode())
 
     def _end(self, outcome: dict[str, Any]) -> None:
         self._desk.say(f"run: {outcome['state']}{': ' + outcome['error'] if 'error' in outcome else ''}")
@@ -140,22 +140,19 @@ class FloraController(Controller):  # type: ignore[misc]
     def _ask(self, step: Step) -> list[Reply]:
         """Ask those whose answer the journal does not have; in a training, all or nobody."""
         parties = self._plan.asked(training=step.name == "train")
-        known = {party: reply for party, reply in self._journal.have(step).items() if party in parties}
-        missing = [party for party in parties if party not in known]
+        known, missing = self._journal.known(step, parties)
         if not missing:
             self._desk.say(f"{step.name}: the answers are there already")
             return list(known.values())
-        together = step.name in COLLECTIVE_STEPS
         self._number += 1
-        asked = self._asked = Asked(step, self._number, parties, parties if together else missing)
-        self._hub = Hub(self._number, parties, self._send) if together else None
+        asked = self._asked = Asked(step, self._number, parties, missing)
+        self._hub = Hub(self._number, parties, self._send) if step.together else None
         began = time.perf_counter()
         self._desk.say(f"{step.name}: asking {', '.join(asked.targets)}")
         self._collect(asked)
-        self._seconds[step.name] = time.perf_counter() - began
         if self._hub is not None:
             self._traffic[step.name] = asdict(self._hub.traffic)
-        self._desk.say(f"{step.name}: done in {self._seconds[step.name]:.1f} s")
+        self._desk.say(f"{step.name}: done in {time.perf_counter() - began:.1f} s")
         return list({**known, **asked.replies}.values())
 
     def _collect(self, asked: Asked) -> None:
@@ -188,16 +185,8 @@ class FloraController(Controller):  # type: ignore[misc]
             raise FloraError(f"the training ended: {asked.left}")
 
     def _order(self, asked: Asked) -> Any:
-        order = {
-            "number": asked.number,
-            "hub": self._name,
-            "parties": asked.parties,
-            "step": step_to_json(asked.step),
-            "version": version("flora-hpo"),
-        }
-        data = Shareable()
-        data[FIELD] = json.dumps(order)
-        return data
+        order = Order(asked.number, self._name, tuple(asked.parties), version("flora-hpo"))
+        return fill(Shareable(), order, step_text(asked.step))
 
     def _on_result(self, client_task: Any, fl_ctx: Any) -> None:  # noqa: ARG002
         """Take one party's answer. NVFlare vouches for whose it is."""
@@ -209,27 +198,32 @@ class FloraController(Controller):  # type: ignore[misc]
             self._take(asked, party, client_task.result)
         except FloraError as error:
             asked.fault = asked.fault or error
+        except Exception as error:  # nothing that a party sends may leave the run waiting
+            self.logger.exception("flora")
+            words = f"party {party!r} sent what cannot be read as an answer to {asked.step.name!r}"
+            asked.fault = asked.fault or FloraError(f"{words} ({type(error).__name__})")
         client_task.result = None
 
     def _take(self, asked: Asked, party: str, result: Any) -> None:
-        text = result.get(FIELD) if isinstance(result, Shareable) else None
-        if not isinstance(text, str) or len(text) > MOST_REPLY + 1000:
-            raise FloraError(f"party {party!r} sent no answer of ours to {asked.step.name!r}")
-        answer = json.loads(text)
-        if "refused" in answer:
-            raise FloraError(f"party {party!r} refused {asked.step.name!r}: {answer['refused']!s:.500}")
-        if "failed" in answer:
-            kind = f"{answer['failed']!s:.60}"
-            raise FloraError(f"party {party!r} could not answer {asked.step.name!r} ({kind}); its own screen says why")
-        if "left" in answer:
-            asked.left = f"{answer['left']!s:.500}"
+        """Take over what a party sent: its reply, which is kept as it came, or why there is none."""
+        name = asked.step.name
+        try:
+            answer, text = answer_of(result, most_reply(asked.step))
+        except WireError as error:
+            raise FloraError(f"party {party!r} sent no answer of ours to {name!r}: {error}") from error
+        if answer.state == "refused":
+            raise FloraError(f"party {party!r} refused {name!r}: {answer.words}")
+        if answer.state == "failed":
+            raise FloraError(f"party {party!r} could not answer {name!r} ({answer.words}); its own screen says why")
+        if answer.state == "left":
+            asked.left = answer.words
             return
-        reply = reply_from_json(answer["reply"])
+        reply = read_reply(text, asked.step, f"the reply of {party!r} to {name!r}")
         if reply.party != party:
             raise FloraError(f"party {party!r} sent a reply in the name of {reply.party!r}")
-        self._journal.keep(asked.step, reply)
+        self._journal.keep(asked.step, reply, text)
         asked.replies[party] = reply
-        self._desk.say(f"{asked.step.name}: {party} has answered")
+        self._desk.say(f"{name}: {party} has answered")
 
     # -- messages beside the steps
 
@@ -238,16 +232,16 @@ class FloraController(Controller):  # type: ignore[misc]
         try:
             call = call_from_headers(header_of(request))
         except ValueError as error:
-            return answer_to_message(Answer("over", 0, reason=str(error)))
+            return answer_to_message(HubAnswer("over", 0, reason=str(error)))
         hub = self._hub
         if hub is None:
-            return answer_to_message(Answer("over", call.number, reason="no training is under way"))
+            return answer_to_message(HubAnswer("over", call.number, reason="no training is under way"))
         self._presence.heard(party)
         address = (origin, request.get_header(MessageHeaderKey.REQ_ID))
         answer = hub.receive(party, address, call, bytes(request.payload or b""))
         return None if answer is None else answer_to_message(answer)
 
-    def _send(self, address: Any, answer: Answer) -> None:
+    def _send(self, address: Any, answer: HubAnswer) -> None:
         origin, request = address
         self._cell.send_reply(answer_to_message(answer), origin, [request], optional=True)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flora.durable import write_whole
+from flora.core.files import write_whole
 from flora.errors import FloraError
 
 

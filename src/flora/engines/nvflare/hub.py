@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flora.collective import reduce_in_order
+from flora.core.collective import reduce_in_order
 
 MOST_BYTES = 256 * 2**20  # of one contribution
 PATIENCE = 5.0  # seconds after which a waiting party is told to ask again, so that both sides know of each other
@@ -45,7 +45,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HubAnswer:
     """What goes back: "ok" with a sum or all parts, "wait", or "over" with a reason."""
 
     state: str
@@ -56,7 +56,7 @@ class Answer:
 
 
 Address = Any  # where an answer goes; only the carrier knows what it is
-Send = Callable[[Address, Answer], None]
+Send = Callable[[Address, HubAnswer], None]
 
 
 @dataclass
@@ -81,17 +81,17 @@ class Hub:
     _calls: dict[str, Call] = field(default_factory=dict)
     _parts: dict[str, bytes] = field(default_factory=dict)
     _waiting: dict[str, tuple[Address, float]] = field(default_factory=dict)
-    _last: Answer | None = None
+    _last: HubAnswer | None = None
     _lock: Any = field(default_factory=Lock)
 
-    def receive(self, party: str, address: Address, call: Call, data: bytes) -> Answer | None:
+    def receive(self, party: str, address: Address, call: Call, data: bytes) -> HubAnswer | None:
         """Take a party's call. Return the answer if there is one already; else it is sent later."""
         with self._lock:
             answer = self._taken(party, address, call, data)
             full = len(self._parts) == len(self.parties) and not self.over
             ready = self._complete() if full else []
             if self.over:
-                ready = self._everyone_waiting(Answer("over", call.number, reason=self.over))
+                ready = self._everyone_waiting(HubAnswer("over", call.number, reason=self.over))
         for where, sent in ready:
             self.send(where, sent)
         return answer
@@ -104,23 +104,23 @@ class Hub:
                 del self._waiting[party]
             number = self._number
         for address in late.values():
-            self.send(address, Answer("wait", number))
+            self.send(address, HubAnswer("wait", number))
 
     def close(self, reason: str) -> None:
         """Exchange nothing more: who waits, or comes later, is told why."""
         with self._lock:
             self.over = self.over or reason
-            ready = self._everyone_waiting(Answer("over", self._number, reason=self.over))
+            ready = self._everyone_waiting(HubAnswer("over", self._number, reason=self.over))
         for where, sent in ready:
             self.send(where, sent)
 
-    def _taken(self, party: str, address: Address, call: Call, data: bytes) -> Answer | None:
+    def _taken(self, party: str, address: Address, call: Call, data: bytes) -> HubAnswer | None:
         if self.over:
-            return Answer("over", call.number, reason=self.over)
+            return HubAnswer("over", call.number, reason=self.over)
         fault = self._fault(party, call, len(data))
         if fault:
             self.over = fault
-            return Answer("over", call.number, reason=fault)
+            return HubAnswer("over", call.number, reason=fault)
         if self._last is not None and call.number == self._last.number:
             return self._last
         if call.kind != "again":
@@ -142,7 +142,7 @@ class Hub:
         fault = call.fault(size)
         return f"party {party!r} sent {fault}" if fault else None
 
-    def _complete(self) -> list[tuple[Address, Answer]]:
+    def _complete(self) -> list[tuple[Address, HubAnswer]]:
         """Make the answer of this round and begin the next one."""
         words = [self._calls[party].words for party in self.parties]
         if len(set(words)) > 1:
@@ -151,11 +151,11 @@ class Hub:
         parts = [self._parts[party] for party in self.parties]
         kind = self._calls[self.parties[0]].kind
         if kind == "gather":
-            self._last = Answer("ok", self._number, tuple(map(len, parts)), b"".join(parts))
+            self._last = HubAnswer("ok", self._number, tuple(map(len, parts)), b"".join(parts))
         else:
             numbers = [np.frombuffer(part, dtype=np.float64) for part in parts]
             total = reduce_in_order(numbers, "sum" if kind == "sum" else "max")
-            self._last = Answer("ok", self._number, data=total.tobytes())
+            self._last = HubAnswer("ok", self._number, data=total.tobytes())
         self._number += 1
         self._calls, self._parts = {}, {}
         self.traffic.calls += 1
@@ -163,7 +163,7 @@ class Hub:
             self.traffic.sent[party] = self.traffic.sent.get(party, 0) + len(self._last.data)
         return self._everyone_waiting(self._last)
 
-    def _everyone_waiting(self, answer: Answer) -> list[tuple[Address, Answer]]:
+    def _everyone_waiting(self, answer: HubAnswer) -> list[tuple[Address, HubAnswer]]:
         waiting, self._waiting = self._waiting, {}
         return [(address, answer) for address, _ in waiting.values()]
 

@@ -3,15 +3,14 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from flora.core.codec import read, to_document
 from flora.engines.nvflare.kits import ENGINE
 from flora.errors import InputError
-from flora.schema import Schema
-from flora.single_shot import Request
-from flora.surface import SurfaceChoice
+from flora.program.request import Request
 
 APP, NAME = "app", "flora"
 CLASSES = {
@@ -33,7 +32,7 @@ class Run:
     @property
     def identity(self) -> dict[str, Any]:
         """What makes a run the same run, so that it can go on from the answers that are there already."""
-        return {"consortium": self.consortium, "request": request_to_json(self.request)}
+        return {"consortium": self.consortium, "request": to_document(self.request)}
 
     @property
     def digest(self) -> str:
@@ -76,23 +75,8 @@ class Run:
         if len(text) > MOST_REQUEST:
             raise InputError(f"a run has at most {MOST_REQUEST} characters, got {len(text)}")
         document = json.loads(text)
-        request = request_from_json(document["request"])
+        request = read(Request, document["request"], "request")
         return cls(document["consortium"], tuple(document["parties"]), request, document["left_out"])
-
-
-def request_to_json(request: Request) -> dict[str, Any]:
-    """Return a request as JSON's types."""
-    document = {f.name: getattr(request, f.name) for f in fields(request)}
-    schema = None if request.schema is None else request.schema.to_json()
-    return {**document, "schema": schema, "surface": asdict(request.surface)}
-
-
-def request_from_json(document: Mapping[str, Any]) -> Request:
-    """Read what :func:`request_to_json` wrote."""
-    if set(document) != (names := {f.name for f in fields(Request)}):
-        raise InputError(f"a request has the fields {sorted(names)}, got {sorted(map(str, document))}")
-    schema = None if document["schema"] is None else Schema.from_json(document["schema"])
-    return Request(**{**document, "schema": schema, "surface": SurfaceChoice(**document["surface"])})
 
 
 def write_job(folder: Path, run: Run, kind: str = "run") -> Path:

@@ -4,7 +4,6 @@ A lost party does not come back into a run that is under way. But the aggregator
 its search, so that the same run, submitted again, goes on from there.
 """
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +14,9 @@ from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.job import Run
 from flora.engines.nvflare.session import NoAggregatorError, Session, read_outcome, session
 from flora.errors import FloraError, InputError
-from flora.result import MODEL
-from flora.single_shot import Request
-from flora.trials import PartyTrials
+from flora.problem.trials import PartyTrials
+from flora.program.request import Request
+from flora.program.result import FORMAT, MODEL, Result
 
 PAUSE = 1.0  # between two looks
 FORGOTTEN = 90.0  # a run that is neither under way nor ended for so long was lost with an aggregator's process
@@ -25,20 +24,21 @@ STARTS = 3  # so many runs that cannot even begin are no accident
 
 
 @dataclass(frozen=True)
-class Result:
+class Fetched:
     """What a finished run left at the aggregator."""
 
-    document: dict[str, Any]
+    result: Result
     trials: tuple[PartyTrials, ...]
     model: bytes
     traffic: dict[str, Any]
 
     @classmethod
-    def read(cls, folder: Path) -> "Result":
+    def read(cls, folder: Path) -> "Fetched":
         """Read the folder that was fetched."""
         trials = tuple(PartyTrials.read(file) for file in sorted((folder / "trials").glob("*.json")))
-        document = json.loads((folder / "result.json").read_bytes())
-        return cls(document, trials, (folder / MODEL).read_bytes(), read_outcome(folder).get("traffic", {}))
+        file = folder / "result.json"
+        result = Result.from_text(FORMAT.file(file), str(file))
+        return cls(result, trials, (folder / MODEL).read_bytes(), read_outcome(folder).get("traffic", {}))
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Follower:
     _said: str = ""
     _stopped: bool = False  # by us, to begin again with a party that is back
 
-    def follow(self) -> Result:
+    def follow(self) -> Fetched:
         """Return the result; raise what ended the run for good."""
         while True:
             try:
@@ -71,7 +71,7 @@ class Follower:
             if found is not None:
                 return found
 
-    def _once(self, line: Session) -> Result | None:
+    def _once(self, line: Session) -> Fetched | None:
         """Submit the run, or join it where it is under way, and watch it; None to begin again."""
         job = line.under_way(self.run)
         if job is None:
@@ -90,7 +90,7 @@ class Follower:
         with line.result(job) as folder:
             outcome = None if folder is None else read_outcome(folder)
             if folder is not None and outcome is not None and outcome["state"] == "finished":
-                return Result.read(folder)
+                return Fetched.read(folder)
         if self._stopped:
             return None
         if outcome is None:

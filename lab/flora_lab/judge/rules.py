@@ -1,0 +1,96 @@
+"""Rules: from what is stored of a cell to one recommendation. A new idea is a new line in ``RULES``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flora.aggregator.aggregation import Aggregation, conclude
+from flora.aggregator.choose import Choice, Minimum, choose
+from flora.aggregator.propose import Recommendation
+from flora.aggregator.surface import SURFACES
+from flora.aggregator.verdict import Verdict
+from flora.problem.path import Path, counts_by_held_rows
+from flora.problem.space import Config, Points
+from flora.surrogate.regressors import Losses
+from flora_lab.judge.cells import Pick, Record
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A named way to recommend."""
+
+    name: str
+    pick: Callable[[Record], Pick]
+
+
+@dataclass(frozen=True)
+class _Silent:
+    """A surface that says nothing: the choice among measured candidates does not ask one, and none need be fitted."""
+
+    def __call__(self, points: Points) -> Losses:
+        """Return zeros: (n, d) -> (n,)."""
+        return np.zeros(len(points))
+
+    def error(self, points: Points) -> Losses:
+        """Return zeros: (n, d) -> (n,)."""
+        return np.zeros(len(points))
+
+
+def flora(record: Record) -> Pick:
+    """Recommend as the product does: what its conclusion says to train."""
+    minimum = Recommendation(record.minima["aplm"], 0.0, 0.0)
+    found = Aggregation(record.trials, _Silent(), minimum, Verdict(record.predicted, "predicted"))
+    concluded = conclude(found, record.confirmed, record.rows, "mean")
+    return _by_verdict(record, concluded.recommendation.config, concluded.verdict)
+
+
+def in_range(record: Record) -> Pick:
+    """Recommend as the product does where the range of trees is a user's own: the training stays in it."""
+    choice = _choice(record, record.path and replace(record.path, open=False))
+    return replace(_by_verdict(record, choice.chosen.config, choice.verdict), in_range=True)
+
+
+def without_confirmation(record: Record) -> Pick:
+    """Recommend APLM's minimum, unless APLM itself sees no gain beyond its error."""
+    return _by_verdict(record, record.minima["aplm"], Verdict(record.predicted, "predicted"))
+
+
+def oracle(record: Record) -> Pick:
+    """Recommend what is truly best of what the product chooses among, each trained as the product would."""
+    candidates = [_as_trained(record, candidate.config) for candidate in _choice(record, record.path).candidates]
+    everything = [_as_trained(record, record.default), *candidates]
+    return min(everything, key=lambda pick: float(np.mean(record.losses(pick))))
+
+
+def _minimum_of(surface: str) -> Callable[[Record], Pick]:
+    return lambda record: Pick(record.minima[surface])
+
+
+def _choice(record: Record, path: Path | None) -> Choice:
+    minimum = Minimum(record.minima["aplm"], Verdict(record.predicted, "predicted"))
+    space = record.trials[0].space
+    return choose(record.confirmed, record.rows, space, path=path, grows=record.grows, minimum=minimum)
+
+
+def _by_verdict(record: Record, config: Config, verdict: Verdict | None) -> Pick:
+    use = verdict is not None and verdict.decision == "use"
+    return _as_trained(record, config if use else record.default)
+
+
+def _as_trained(record: Record, config: Config) -> Pick:
+    """Return what comes of training a config: with rows enough to hold out, the training chooses its place."""
+    enough = counts_by_held_rows(sum(record.rows.values()))
+    return Pick(config, in_training=record.path is not None and enough)
+
+
+DEFAULT, APLM = "default", "aplm"
+RULES = (
+    Rule(DEFAULT, lambda record: Pick(record.default)),
+    Rule("default as trained", lambda record: _as_trained(record, record.default)),
+    *(Rule(name, _minimum_of(name)) for name in SURFACES),
+    Rule("flora", flora),
+    Rule("flora in range", in_range),
+    Rule("flora without confirmation", without_confirmation),
+    Rule("oracle", oracle),
+)

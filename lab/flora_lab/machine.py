@@ -1,0 +1,42 @@
+"""The machines that results were computed on: a small file for each, beside the results, without a name."""
+
+import json
+import os
+import platform
+import re
+from pathlib import Path
+from typing import Any
+
+from flora.core.files import write_whole
+
+FOLDER = "machines"
+
+
+def machine() -> dict[str, Any]:
+    """Return what matters of this machine for how long a run takes, and nothing by which it could be found."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory / 2**30),
+        "processor": _processor(),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def note_machine(results: Path) -> None:
+    """Keep this machine's file beside the results; the same machine writes the same file."""
+    found = machine()
+    name = "-".join(map(str, found.values()))
+    file = results / FOLDER / (re.sub(r"[^a-z0-9.]+", "-", name.lower()) + ".json")
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, (json.dumps(found, indent=1) + "\n").encode())
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

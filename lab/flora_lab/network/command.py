@@ -1,0 +1,148 @@
+"""``flora benchmark network``: what the exchange between parties costs, on this machine with real certificates."""
+
+import json
+import time
+from argparse import Namespace
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from flora.cli.commands import Document, print_line
+from flora.cli.network_commands import child, free_port, note, stoppable
+from flora.core.threads import in_step
+from flora.core.workers import one_thread
+from flora.engines.nvflare import require_nvflare
+from flora.engines.nvflare.consortium import Consortium, Kit
+from flora.engines.nvflare.kits import ENGINE, make_kits
+from flora.engines.nvflare.remote import run_for
+from flora.engines.nvflare.session import NoAggregatorError, Session, read_outcome, session
+from flora.errors import FloraError, InputError
+from flora.program.request import Request
+
+GOAL = "15,000 rows of 30 columns at 3 parties, 100 trees of 31 leaves: at most 60 s"
+LONGEST = 900.0  # seconds
+
+
+def network(options: Namespace) -> Document:
+    """Measure latencies and one training, over the network and in process."""
+    require_nvflare()
+    if options.parties < 1 or options.rows < 10 * options.parties:
+        raise InputError(f"need at least 1 party and 10 rows for each, got {options.parties} and {options.rows}")
+    names = tuple(f"party-{k + 1}" for k in range(options.parties))
+    rows = options.rows // options.parties
+    with TemporaryDirectory() as folder, stoppable(), ExitStack() as stack:
+        consortium = Consortium("benchmark", "localhost", names, free_port(), options.scheme)
+        kits = make_kits(consortium, Path(folder) / "kits")
+        table = Path(folder) / "none.csv"
+        table.write_text("x,y\n" + "1,a\n2,b\n" * 2)
+        for kit in kits:
+            _allow(kit, rows)
+            command = ["aggregator", str(kit.path)]
+            if kit.role == "party":
+                command = ["party", str(kit.path), "--data", str(table), "--target", "y"]
+            stack.enter_context(child(kit.name, command, note))
+        outcome = _outcome(kits[0])
+    document = _document(outcome, names, options)
+    document["in_process"], document["same_model"] = _in_process(options.parties, rows, outcome["found"])
+    if not options.json:
+        _show(document)
+    return document
+
+
+def _allow(kit: Kit, rows: int) -> None:
+    """Let the kit run the benchmark's classes, and tell a party how many rows to make up."""
+    path = kit.path / "local" / "resources.json"
+    resources = json.loads(path.read_bytes())
+    resources["class_allow_list"] = [f"{ENGINE}.benchmark"]
+    path.write_text(json.dumps(resources), "utf-8")
+    kit.state.mkdir(mode=0o700, exist_ok=True)
+    (kit.state / "benchmark.json").write_text(json.dumps({"rows": rows}), "utf-8")
+
+
+def _outcome(kit: Kit) -> dict[str, Any]:
+    began = time.monotonic()
+    while True:
+        try:
+            with session(kit) as line:
+                return _measured(line, began)
+        except NoAggregatorError:
+            if time.monotonic() - began > LONGEST:
+                raise
+            time.sleep(1.0)
+
+
+def _measured(line: Session, began: float) -> dict[str, Any]:
+    def in_time() -> None:
+        if time.monotonic() - began > LONGEST:
+            raise FloraError(f"the benchmark did not end in {LONGEST:.0f} s")
+        time.sleep(0.5)
+
+    parties = line.kit.consortium.parties
+    while len(line.connected()) < len(parties):
+        in_time()
+    job = line.submit(run_for(line.kit, Request()), "benchmark")
+    while line.ended(job) is None:
+        in_time()
+    with line.result(job) as folder:
+        outcome = {"state": "failed", "error": "the benchmark left nothing"} if folder is None else read_outcome(folder)
+    if outcome["state"] != "finished":
+        raise FloraError(f"the benchmark failed: {outcome['error']}")
+    return outcome
+
+
+def _document(outcome: Mapping[str, Any], names: tuple[str, ...], options: Namespace) -> Document:
+    found = outcome["found"]
+    parties = [
+        {
+            "name": name,
+            "calls": found[name]["calls"],
+            "sent": found[name]["sent"],
+            "received": found[name]["received"],
+            "seconds": found[name]["seconds"],
+            "waiting": found[name]["waiting"],
+            "computing": found[name]["seconds"] - found[name]["waiting"],
+        }
+        for name in names
+    ]
+    latency = {size: max(found[name]["latency"][size] for name in names) for size in found[names[0]]["latency"]}
+    seconds = max(party["seconds"] for party in parties)
+    return {"rows": options.rows, "scheme": options.scheme, "latency": latency, "parties": parties, "seconds": seconds}
+
+
+def _in_process(parties: int, rows: int, found: Mapping[str, Any]) -> tuple[float, bool]:
+    """Train the same in threads of this process: how long it takes, and whether every party's model is the same."""
+    from flora_lab.network.engine import train
+
+    began = time.perf_counter()
+    with one_thread():
+        models = in_step([partial(_swapped, train, rows)] * parties)
+    return time.perf_counter() - began, {*models, *(entry["model"] for entry in found.values())} == {models[0]}
+
+
+def _swapped(train: Any, rows: int, collective: Any) -> Any:
+    return train(collective, rows)
+
+
+def _show(document: Mapping[str, Any]) -> None:
+    console = Console()
+    latency = Table("bytes", "ms", title="An allreduce (median)", title_justify="left", box=SIMPLE_HEAD)
+    for size, seconds in document["latency"].items():
+        latency.add_row(f"{int(size):,}", f"{1000 * seconds:.1f}")
+    console.print(latency)
+    table = Table(title="One training", title_justify="left", box=SIMPLE_HEAD)
+    for header in ("party", "calls", "MB out", "MB in", "seconds", "computing", "waiting"):
+        table.add_column(header, justify="left" if header == "party" else "right")
+    for party in document["parties"]:
+        megabytes = [f"{party[key] / 1e6:.1f}" for key in ("sent", "received")]
+        seconds = [f"{party[key]:.1f}" for key in ("seconds", "computing", "waiting")]
+        table.add_row(party["name"], str(party["calls"]), *megabytes, *seconds)
+    console.print(table)
+    same = "the same model" if document["same_model"] else "ANOTHER model"
+    print_line(f"In process: {document['in_process']:.1f} s, and {same}. The goal: {GOAL}.")

@@ -1,0 +1,215 @@
+"""The page of results: every table that is stored, beside the paper's, as Markdown. It is a function of the files."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from flora.outcome.console import statistics
+from flora_lab.paper.aggregate import from_cells, from_published_cells
+from flora_lab.paper.cells import QUICK, SEED, Cell, Protocol, cells_of, datasets_of
+from flora_lab.paper.compare import PERCENT, SMALL_GAP, compare, compare_beds
+from flora_lab.paper.published import COMPARISON, SURFACES
+from flora_lab.paper.stored_rows import Row, Stored
+from flora_lab.paper.testbed import TRIALS
+
+Entry = Mapping[str, Any]
+TITLES = {
+    "hgb": "HGB, 3 parties",
+    "svm": "SVM, 3 parties",
+    "mlp": "MLP, 3 parties",
+    "aggregate": "Aggregate over datasets",
+    "parties": "HGB and the number of parties",
+    "rounds": "The number of trials T at each party",
+    "communication": "The number of trials T' that each party sends, of T",
+    "testbed": "Testbed: real federated trainings of HGB",
+}
+HEADS = [name.upper() for name in SURFACES]
+
+HOW = f"""\
+A number of ours is the median over splits, with the quartiles behind it where they differ; the published one is of one
+split. Split k has the seed {SEED} + k. Accuracies are balanced, in percent. *Baseline* is the default config; *best* is
+the best of the centralised search, on the folds it was searched on, which flatters it; the *honest* ones are both on
+fresh folds. *PMin* and *PMax* are the worst and the best party's own best. Below a surface stands its relative regret:
+0 is the best, 1 the baseline. The line *trainings* counts the federated trainings that random search needs to match the
+surface's one, on average.
+
+The federated training is emulated by a pooled one, but for the testbed. Parties are the folds of a stratified K-fold
+(`iid`, the paper's), or they are not alike: with `dirichlet:ALPHA` the classes' shares differ, with `column:NAME` a
+party has a quantile of a feature. SVM and MLP see features scaled to [0, 1] before the rows are dealt out. With the
+*wide* box the parties search more than the published space, as in much of the paper; a recommendation always lies in
+the published one. Pollen's label is the row number, so any regret on it is noise; so is one where best and baseline
+differ by less than {100 * SMALL_GAP:g} points."""
+
+
+def page(results: Path, tables: Sequence[str]) -> str:
+    """Return the page of the tables, of all that is in ``results``."""
+    stored = Stored.read(results)
+    sections = [_head(stored)] + [f"## {TITLES[table]}\n\n" + "\n\n".join(_table(table, stored)) for table in tables]
+    return "\n\n".join(sections) + "\n"
+
+
+def _head(stored: Stored) -> str:
+    machines = [
+        f"{m['cores']} cores ({m['processor']}), {m['memory_gib']} GiB of memory, {m['platform']}"
+        for m in stored.machines
+    ]
+    versions = [f"{name} {' and '.join(found)}" for name, found in stored.versions.items()]
+    lines = [
+        f"- Machine: {'; '.join(machines) or 'not noted'}.",
+        f"- Versions: {', '.join(versions) or 'none'}.",
+        *(f"- Protocol `{name}`: {_in_words(name)}." for name in stored.protocols),
+    ]
+    made = "<!-- Made from the files in results/ by `flora paper all --stored --markdown docs/results.md`. -->"
+    rerun = "What is here was computed by `flora paper`; [paper.md](paper.md) says how to rerun and extend it."
+    return "\n\n".join(["# The paper's tables, rerun", made, rerun, "\n".join(lines), HOW])
+
+
+def _in_words(protocol: str) -> str:
+    words = {
+        "T": "{} trials of TPE at each party",
+        "k": "{}-fold cross-validation",
+        "c": "{} centralised trials",
+        "r": "{} random trainings",
+    }
+    quick = " (quick)" if protocol in (QUICK.name, QUICK.local) else ""
+    return ", ".join(words[part[0]].format(part[1:]) for part in protocol.split("-")) + quick
+
+
+def _table(table: str, stored: Stored) -> Iterator[str]:
+    if table == "testbed":
+        yield from _testbed(stored.beds)
+        return
+    if table == "aggregate":
+        yield "From the paper's own cells; what the paper prints otherwise is in brackets:"
+        yield _statistics(from_published_cells())
+    paper = {_key(vars(cell)): cell for cell in cells_of(table)}
+    rows = [row for row in stored.rows if _key(row) in paper]
+    for protocol, box in _groups(rows, Protocol()):
+        group = [row for row in rows if (row["protocol"], row["box"]) == (protocol, box)]
+        yield f"### `{protocol.name}`, {box} box"
+        if table == "aggregate":
+            yield from _aggregate(group)
+        else:
+            yield from _comparison(group, paper, protocol, whole=table in COMPARISON)
+        there = {_key(row) for row in group if row["split"] == "iid"}
+        yield from _absent([_name(cell) for key, cell in paper.items() if key not in there])
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("family", "dataset", "parties", "trials", "send"))
+
+
+def _groups(rows: Sequence[Row], paper: Protocol) -> list[tuple[Protocol, str]]:
+    """Return the protocols and boxes; the paper's own is always there, to say what is missing of it."""
+    found = {(row["protocol"], row["box"]) for row in rows} | {(paper, "published")}
+    return sorted(found, key=lambda group: (group[0] != paper, group[0].name, group[1]))
+
+
+def _name(cell: Cell) -> str:
+    varied = {"p": cell.parties if cell.parties != 3 else None, "T": cell.trials, "T'": cell.send}
+    return " ".join([cell.family, cell.dataset, *(f"{name}={value}" for name, value in varied.items() if value)])
+
+
+def _absent(names: Sequence[str]) -> Iterator[str]:
+    if names:
+        yield f"Not there yet, of the paper's rows: {', '.join(names)}."
+
+
+def _comparison(
+    rows: Sequence[Row], paper: Mapping[tuple[Any, ...], Cell], protocol: Protocol, *, whole: bool
+) -> Iterator[str]:
+    """Yield a table: each row of the paper, below it ours, those that are not IID next to those that are."""
+    scores = ["baseline", "best", "honest baseline", "honest best", "PMin", "PMax"] if whole else []
+    lines, remarks = [], []
+    for key, cell in paper.items():
+        entries = sorted(compare([row for row in rows if _key(row) == key]), key=_order)
+        if entries:
+            lines.append([_name(cell), "published", *_published(entries[0]["published"], whole=whole)])
+        for entry in entries:
+            lines.append(["", f"{entry['split']}, {_seeds(entry)}", *_ours(entry, whole=whole)])
+            if whole:
+                counts = [_count(entry["trainings"][name], protocol.random) for name in SURFACES]
+                lines.append(["", "trainings", *[""] * (len(scores) + 1), *counts])
+        remarks += [f"{_name(cell)} ({entry['split']}): {entry['remark']}." for entry in entries if entry["remark"]]
+    if lines:
+        yield _markdown(["", "", *scores, "gamma_p", *HEADS], lines)
+    if remarks:
+        yield "\n".join(f"- {remark}" for remark in remarks)
+
+
+def _order(entry: Entry) -> tuple[bool, str]:
+    return entry["split"] != "iid", entry["split"]
+
+
+def _published(theirs: Entry, *, whole: bool) -> list[str]:
+    scores = [_number(theirs.get(key), 1) for key in PERCENT] if whole else []
+    return [*scores, _number(theirs["gamma"], 2), *(_number(theirs["regret"][name], 2) for name in SURFACES)]
+
+
+def _ours(entry: Entry, *, whole: bool) -> list[str]:
+    scores = [_spread(entry[key], 1) for key in PERCENT] if whole else []
+    return [*scores, _spread(entry["gamma"], 2), *(_spread(entry["regret"][n], 2) for n in SURFACES)]
+
+
+def _aggregate(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield our own statistics, for each way to deal rows out."""
+    for split in sorted({row["split"] for row in rows}, key=lambda split: (split != "iid", split)):
+        dealt = [row for row in rows if row["split"] == split]
+        yield f"{split}: ours, over {len(dealt)} rows (datasets and splits), and the paper's over its own in brackets:"
+        yield _statistics(from_cells(dealt))
+
+
+def _statistics(entries: Sequence[Entry]) -> str:
+    lines = []
+    for entry in entries:
+        ours, theirs = statistics(entry["computed"]), statistics(entry["printed"])
+        beside = [a if a == b else f"{a} ({b})" for a, b in zip(ours, theirs, strict=True)]
+        lines.append([entry["group"], entry["surface"].upper(), *beside])
+    return _markdown(["", "", "mean ± deviation", "quartiles", "wins/ties/losses", "Wilcoxon, p"], lines)
+
+
+def _testbed(beds: Sequence[Row]) -> Iterator[str]:
+    yield "Balanced accuracy, in percent, on held-out rows that no party trained on; no part of it is emulated."
+    for protocol, box in _groups(beds, Protocol(trials=TRIALS)):
+        group = [row for row in beds if (row["protocol"], row["box"]) == (protocol, box)]
+        yield f"### `{protocol.local}`, {box} box"
+        entries = {entry["dataset"]: entry for entry in compare_beds(group)}
+        lines = []
+        for dataset in filter(entries.get, datasets_of("testbed")):
+            entry, theirs = entries[dataset], entries[dataset]["published"]
+            printed = [theirs["baseline"], *theirs["score"].values()]
+            ours = [entry["baseline"], *entry["score"].values()]
+            sizes = f"{dataset}, {entry['parties']} x {entry['rows']} rows"
+            lines.append([sizes, "published", *(_number(value, 1) for value in printed)])
+            lines.append(["", f"ours, {_seeds(entry)}", *(_spread(value, 1) for value in ours)])
+        if lines:
+            yield _markdown(["", "", "baseline", *HEADS], lines)
+        yield from (f"- {dataset}: {entry['remark']}." for dataset, entry in entries.items() if entry["remark"])
+        yield from _absent([dataset for dataset in datasets_of("testbed") if dataset not in entries])
+
+
+def _seeds(entry: Entry) -> str:
+    """Return how many splits there are, and the seeds, unless they are the first ones."""
+    seeds, first = entry["seeds"], list(range(SEED, SEED + entry["splits"]))
+    count = f"{len(seeds)} split{'s' if len(seeds) > 1 else ''}"
+    return count if seeds == first else f"{count} (seeds {', '.join(map(str, seeds))})"
+
+
+def _spread(spread: Mapping[str, float] | None, digits: int) -> str:
+    if spread is None:
+        return "-"
+    middle, low, high = (_number(spread[key], digits) for key in ("median", "low", "high"))
+    return middle if low == high else f"{middle} ({low}–{high})"
+
+
+def _count(spread: Mapping[str, float], random: int) -> str:
+    return f"> {random}" if spread["median"] > random else f"{spread['median']:.0f}"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    rows = [heads, ["---"] * len(heads), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

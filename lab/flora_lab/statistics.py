@@ -1,0 +1,97 @@
+"""The statistics of the tables: regrets, quartiles, and whether a difference may be chance."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flora.randomness import stream
+
+RESAMPLES = 10_000
+INTERVAL = (0.025, 0.975)
+Spread = Mapping[str, float]  # the median, and the quartiles as low and high
+
+
+class Summary(NamedTuple):
+    """The paper's statistics of relative regrets: of one surface over one family's datasets, or over all."""
+
+    mean: float
+    deviation: float
+    quartiles: tuple[float, float, float]
+    wins: tuple[int, int, int]  # wins, ties, losses against the default config
+    test: tuple[float, float]  # Wilcoxon's statistic and one-sided p-value
+
+
+@dataclass(frozen=True)
+class Versus:
+    """Regrets minus others', in the same cells."""
+
+    median: float
+    low: float  # the ends of the median's bootstrap interval, of 95 %
+    high: float
+    p_value: float  # Wilcoxon's signed-rank test, two-sided
+
+
+def relative_regret(best: float, ours: float, default: float) -> float:
+    r"""Return :math:`(a^* - a) / (a^* - b)`; 0 is the best score, 1 is the default's.
+
+    >>> relative_regret(best=90.0, ours=88.0, default=80.0)
+    0.2
+    """
+    return (best - ours) / (best - default)
+
+
+def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return numpy's."""
+    low, middle, high = (float(q) for q in np.quantile(values, [0.25, 0.5, 0.75]))
+    return low, middle, high
+
+
+def spread(values: Sequence[float | None]) -> Spread | None:
+    """Return the median and the quartiles of what is known, if anything is."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    low, middle, high = quartiles(known)
+    return {"median": middle, "low": low, "high": high}
+
+
+def summary(regrets: Sequence[float]) -> Summary:
+    """Return the mean and population deviation, numpy's quartiles, wins, ties and losses, and Wilcoxon's test.
+
+    As the paper's, the test is the one-sided one of "better than the default"; ties are dropped, and the normal
+    approximation has no correction for continuity.
+    """
+    values = np.asarray(regrets, dtype=float)
+    return Summary(
+        float(values.mean()),
+        float(values.std()),
+        quartiles(regrets),
+        (int((values < 1).sum()), int((values == 1).sum()), int((values > 1).sum())),
+        _wilcoxon(1 - values, alternative="greater", method="approx", correction=False),
+    )
+
+
+def versus(regrets: Sequence[float], others: Sequence[float], seed: int) -> Versus:
+    """Compare regrets with others' in the same cells; the seed is the bootstrap's.
+
+    Cells count as independent; deals of one dataset are not quite, so over few datasets the interval is too narrow.
+    """
+    differences = np.subtract(regrets, others)
+    places = stream(seed, "bootstrap").integers(len(differences), size=(RESAMPLES, len(differences)))
+    low, high = (float(q) for q in np.quantile(np.median(differences[places], axis=1), INTERVAL))
+    return Versus(float(np.median(differences)), low, high, _wilcoxon(differences)[1])
+
+
+def _wilcoxon(differences: Any, **how: Any) -> tuple[float, float]:
+    """Return the signed-rank statistic and the p-value."""
+    from scipy import stats
+
+    if not np.any(differences):
+        return 0.0, 1.0  # nothing but ties, of which scipy makes no number
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scipy warns that the sample is small for the approximation
+        found = stats.wilcoxon(differences, **how)
+    return float(found.statistic), float(found.pvalue)

@@ -1,0 +1,90 @@
+"""What the aggregator concludes from what the parties tried and measured: lines 6 and 7 of the paper, and then some.
+
+The program that drives parties and the one that reads files both end here: that is why they agree to the last digit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from flora.aggregator.choose import Choice, Confirmed, Minimum, Objective, choose
+from flora.aggregator.diagnose import Diagnosis, diagnose
+from flora.aggregator.propose import Recommendation, candidates, recommend, recommendation_at
+from flora.aggregator.surface import SurfaceChoice, SurfaceKind, check_compatible, fit_surface
+from flora.aggregator.verdict import Verdict, predicted_verdict
+from flora.problem.family import Family
+from flora.problem.path import Path, family_path
+from flora.problem.space import Config, SearchSpace
+from flora.problem.trials import PartyTrials
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """One loss surface, what was measured at its best configs, and what follows."""
+
+    trials: tuple[PartyTrials, ...]
+    surface: SurfaceKind
+    recommendation: Recommendation  # the surface's minimum, or what was chosen after a confirmation
+    verdict: Verdict | None  # None where no default is known
+    confirmed: Confirmed = field(default_factory=dict)  # what each party measured, if any was asked
+    choice: Choice | None = None
+    diagnoses: Mapping[str, Diagnosis] = field(default_factory=dict)
+    family: Family | None = None  # None where it is not one of FLoRA's own: then nothing is known of its HPs
+
+    @property
+    def space(self) -> SearchSpace:
+        """The space, in the order of the first party's HPs, by name."""
+        return space_of(self.trials)
+
+    @property
+    def path(self) -> Path | None:
+        """What the fits of the trials passed through."""
+        return family_path(self.space, self.family) if self.family else None
+
+    @property
+    def grows(self) -> frozenset[str]:
+        """The HPs, beside the path's, whose best values rise with the number of rows."""
+        return self.family.grows if self.family else frozenset()
+
+    def propose(self, count: int, seed: int) -> list[Config]:
+        """Return the configs that all parties should measure: the surface's minimum, and good ones apart from it."""
+        tried = [trial.config for party in self.trials for trial in party.trials]
+        best = self.recommendation
+        return candidates(self.surface, self.space, seed, best=best, count=count, tried=tried, path=self.path)
+
+
+def aggregate(
+    trials: Sequence[PartyTrials], choice: SurfaceChoice, seed: int, family: Family | None = None
+) -> Aggregation:
+    """Learn one loss surface from the parties' trials and take its minimum."""
+    check_compatible(trials)
+    space = space_of(trials)
+    surface = fit_surface(
+        choice.name, trials, space, seed, regressor=choice.regressor, alpha=choice.alpha, weights=choice.weights
+    )
+    minimum = recommend(surface, space, seed, start=[trial.config for party in trials for trial in party.trials])
+    verdict = predicted_verdict(surface, space, minimum.config) if space.default else None
+    ordered = tuple(sorted(trials, key=lambda party: party.party))
+    return Aggregation(ordered, surface, minimum, verdict, family=family)
+
+
+def conclude(found: Aggregation, confirmed: Confirmed, rows: Mapping[str, int], objective: Objective) -> Aggregation:
+    """Choose among the candidates that all parties have measured."""
+    space, path, grows = found.space, found.path, found.grows
+    minimum = Minimum(found.recommendation.config, found.verdict)
+    choice = choose(confirmed, rows, space, path=path, grows=grows, objective=objective, minimum=minimum)
+    config, measured = choice.chosen.config, choice.chosen.measured
+    return replace(
+        found,
+        recommendation=recommendation_at(found.surface, space, measured, config),
+        verdict=choice.verdict,
+        confirmed=confirmed,
+        choice=choice,
+        diagnoses=diagnose(
+            confirmed, rows, space, measured, path=path, grows=grows, objective=objective, minimum=minimum
+        ),
+    )
+
+
+def space_of(trials: Sequence[PartyTrials]) -> SearchSpace:
+    """Return the parties' common space; the order of HPs is the first party's, by name."""
+    return min(trials, key=lambda party: party.party).space

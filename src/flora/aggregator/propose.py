@@ -1,0 +1,106 @@
+"""From a surface to one config, line 7 of the paper's algorithm, and to a few that all parties measure again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flora.aggregator.surface import LossSurface
+from flora.problem.path import Path
+from flora.problem.space import Config, Points, SearchSpace
+from flora.randomness import stream
+from flora.surrogate.minimise import minimise
+
+DRAWN = 1_000  # random configs among which to choose, besides the tried ones
+APART = 0.25  # of the unit cube's side; less where there are not enough such configs
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The config with the lowest predicted loss, that loss, and the standard deviation of the belief in it.
+
+    A surface is one of losses on a party's rows. ``measured`` is what stands for ``config`` there: it has less of what
+    grows with the rows, and ``loss`` and ``error`` are the surface's at that config.
+    """
+
+    config: Config
+    measured: Config
+    loss: float
+    error: float
+
+
+def recommend(surface: LossSurface, space: SearchSpace, seed: int, *, start: Sequence[Config] = ()) -> Recommendation:
+    """Return the surface's minimum over the space (the paper's line 7), searched from random and ``start`` configs.
+
+    The config is always inside the ranges: a ``start`` config that is not (the default may be outside) counts as
+    the nearest one that is. The order of ``start`` does not matter.
+    """
+    point = minimise(surface, space, seed, start)
+    return recommendation_at(surface, space, space.decode(point)[0])
+
+
+def recommendation_at(
+    surface: LossSurface, space: SearchSpace, measured: Config, config: Config | None = None
+) -> Recommendation:
+    """Return what the surface says of one config, which on all parties' rows is ``config``."""
+    point = space.encode([measured])
+    loss, error = float(surface(point)[0]), float(surface.error(point)[0])
+    return Recommendation(measured if config is None else config, measured, loss, error)
+
+
+def candidates(
+    surface: LossSurface,
+    space: SearchSpace,
+    seed: int,
+    *,
+    best: Recommendation,
+    count: int,
+    tried: Sequence[Config] = (),
+    path: Path | None = None,
+) -> list[Config]:
+    """Return ``best`` and those with the lowest predicted losses that lie apart from each other.
+
+    What differs only in the HP of ``path`` is one candidate, at the best stop of the path.
+    """
+    drawn = space.decode(space.sample(stream(seed, "candidates"), DRAWN))
+    inside = space.decode(space.encode([best.config, *tried]))
+    pool = _different([*inside[:1], *sorted(inside[1:], key=_name), *drawn], path)
+    configs, losses = _at_best_stop(surface, space, pool, path)
+    rest = path.rest(space) if path else space
+    points = rest.encode(configs)
+    order = [0, *(k for k in np.argsort(losses, kind="stable") if k)]
+    return [configs[k] for k in _apart(points, order, count)]
+
+
+def _different(pool: Sequence[Config], path: Path | None) -> list[Config]:
+    """Return the configs without those that differ from an earlier one along the path alone: the stops of one fit."""
+    first: dict[str, Config] = {}
+    for config in pool:
+        first.setdefault(_name(path.at_top(config) if path else config), config)
+    return list(first.values())
+
+
+def _at_best_stop(
+    surface: LossSurface, space: SearchSpace, pool: Sequence[Config], path: Path | None
+) -> tuple[list[Config], Points]:
+    if path is None:
+        return list(pool), np.asarray(surface(space.encode(pool)))
+    stops = [path.configs(config) for config in pool]
+    losses = np.asarray(surface(space.encode([config for along in stops for config in along])))
+    grid = losses.reshape(len(pool), len(path.stops))
+    return [along[k] for along, k in zip(stops, grid.argmin(axis=1), strict=True)], grid.min(axis=1)
+
+
+def _apart(points: Points, order: Sequence[int], count: int) -> list[int]:
+    """Return ``count`` of ``order`` (fewer if there are no more that differ), as far apart as APART if possible."""
+    apart, chosen = APART, [order[0]]
+    while len(chosen) < count and apart > 1e-3:
+        for k in order:
+            if len(chosen) < count and np.linalg.norm(points[chosen] - points[k], axis=1).min() >= apart:
+                chosen.append(k)
+        apart /= 2
+    return chosen
+
+
+def _name(config: Config) -> str:
+    return repr(sorted(config.items()))

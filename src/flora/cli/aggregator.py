@@ -1,0 +1,39 @@
+"""``flora aggregator``: the aggregator of a consortium, in the foreground."""
+
+import time
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flora.cli.options import options_of
+from flora.cli.processes import ended_cleanly, line_of
+from flora.engines.nvflare import require_nvflare
+from flora.engines.nvflare.consortium import AGGREGATOR, Kit
+from flora.engines.nvflare.service import running
+
+
+@dataclass(frozen=True)
+class AggregatorOptions:
+    """What ``flora aggregator`` was asked for."""
+
+    kit: Path
+
+
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    parser.add_argument("kit", type=Path, metavar="KIT", help="the aggregator's folder")
+
+
+def run(parsed: Namespace) -> None:
+    """Serve runs until stopped."""
+    options = options_of(AggregatorOptions, parsed)
+    require_nvflare()
+    kit = Kit.open(options.kit, AGGREGATOR)
+    say = line_of("aggregator")
+    with ended_cleanly(say), running(kit, say) as service:
+        say(f"starting on port {kit.consortium.port}, for {', '.join(kit.consortium.parties)}; Ctrl-C stops")
+        service.start()
+        while True:
+            service.step()
+            time.sleep(0.2)

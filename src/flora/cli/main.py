@@ -1,0 +1,73 @@
+"""The command line: parse, call, print. What is slow to import is imported by the command that needs it."""
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+from typing import NoReturn
+
+from flora.errors import FloraError, InputError
+
+COMMANDS = {  # each in a module with add_arguments and run; in the order of --help
+    "demo": ("flora.cli.demo", "a whole run on a bundled dataset, in under a minute"),
+    "tune": ("flora.cli.tune", "search at all parties, recommend one config, train one federated model"),
+    "search": ("flora.cli.search", "one party's local search, to be sent to the aggregator as a file"),
+    "aggregate": ("flora.cli.aggregate", "recommend one config from the parties' files alone"),
+    "answer": ("flora.cli.answer", "answer at one party what the aggregator asks for in a file"),
+    "predict": ("flora.cli.predict", "apply the federated model to new rows"),
+    "schema": ("flora.cli.schema", "what a party's columns are, or what several parties agree on"),
+    "report": ("flora.cli.report", "a run as one self-contained HTML page"),
+    "project": ("flora.cli.project", "make the kits of a consortium: the aggregator's and each party's"),
+    "party": ("flora.cli.party", "take part in a consortium's runs, in the foreground"),
+    "aggregator": ("flora.cli.aggregator", "serve a consortium's runs, in the foreground"),
+    "status": ("flora.cli.status", "who is connected, and how far a run is"),
+    "audit": ("flora.cli.audit", "read and verify a party's record of all that left it"),
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error and leave with exit code 2."""
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code: 0 done, 2 the input is wrong, 1 anything else."""
+    typed = sys.argv[1:] if arguments is None else list(arguments)
+    parsed = make_parser(typed).parse_args(typed)
+    parsed.typed = shlex.join(["flora", *typed])
+    try:
+        document = import_module(COMMANDS[parsed.command][0]).run(parsed)
+    except InputError as error:
+        print(f"flora: error: {error}", file=sys.stderr)
+        return 2
+    except FloraError as error:
+        print(f"flora: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("flora: stopped; what is done is kept, the same command goes on from here", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader of our output has left
+        sys.stderr.close()
+        return 1
+    if document is not None and getattr(parsed, "json", False):
+        print(json.dumps(document, allow_nan=False))
+    return 0
+
+
+def make_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Return the parser, with the options of the command that was typed: nothing else need be imported."""
+    parser = Parser(prog="flora", description="Single-shot hyper-parameter optimisation for federated learning.")
+    parser.add_argument("--version", action="version", version=f"flora {version('flora-hpo')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    named = next((word for word in typed if not word.startswith("-")), None)
+    for name, (module, words) in COMMANDS.items():
+        command = commands.add_parser(name, help=words)
+        if name == named:
+            import_module(module).add_arguments(command)
+    return parser

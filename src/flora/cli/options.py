@@ -1,0 +1,112 @@
+"""What was typed, as records: a field for each option, and each default stated once, where the program has it."""
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from flora.aggregator.choose import Objective
+from flora.aggregator.surface import SurfaceChoice
+from flora.errors import InputError
+from flora.problem.schema import Schema, Task
+from flora.problem.space_formats import read_space
+from flora.program.request import Request
+
+O = TypeVar("O")  # noqa: E741  (options)
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """The columns of a party's table."""
+
+    target: str | None
+    drop: tuple[str, ...]
+    schema: Path | None
+
+    def consortium_schema(self) -> Schema | None:
+        """Return the schema that the consortium gives, if it does."""
+        return Schema.read(self.schema) if self.schema else None
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """The local search."""
+
+    model: str
+    space: Path | None
+    aggregator_hps: bool
+    trials: int
+    send: int | None
+    cv: int
+    task: Task | None
+    scoring: str | None
+    sampler: str
+    seed: int
+
+    def request(self, table: TableOptions, **more: Any) -> Request:
+        """Return what these options ask for; ``more`` are the fields that they say nothing of."""
+        return Request(
+            family=self.model,
+            space=read_space(self.space) if self.space else None,
+            aggregator_hps=self.aggregator_hps,
+            task=self.task,
+            schema=table.consortium_schema(),
+            scoring=self.scoring,
+            trials=self.trials,
+            folds=self.cv,
+            sampler=self.sampler,
+            send=self.send,
+            seed=self.seed,
+            **more,
+        )
+
+
+@dataclass(frozen=True)
+class SurfaceOptions:
+    """The loss surface."""
+
+    surface: str | None
+    regressor: str
+    alpha: float
+    weights: str
+    objective: Objective
+
+    def choice(self) -> SurfaceChoice:
+        """Return the surface that is asked for; the worst-off party has one of its own."""
+        usual = "mplm" if self.objective == "worst" else SurfaceChoice.name
+        return SurfaceChoice(self.surface or usual, self.regressor, self.alpha, self.weights)
+
+
+@dataclass(frozen=True)
+class WorkOptions:
+    """How the work is done, and where its result goes."""
+
+    out: Path
+    jobs: int
+    json: bool
+    typed: str  # the command line, as it can be repeated
+
+    def __post_init__(self) -> None:
+        check_jobs(self.jobs)
+
+
+def check_jobs(jobs: int) -> None:
+    """Raise unless somebody is at work."""
+    if jobs < 1:
+        raise InputError(f"jobs must be a whole number of at least 1, got {jobs}")
+
+
+def options_of(kind: type[O], parsed: Namespace) -> O:
+    """Return the options of a command as its record; a record inside takes its own fields from the same line."""
+    found: Mapping[str, Any] = vars(parsed)
+    hints = get_type_hints(kind)
+    values = {
+        part.name: options_of(hints[part.name], parsed) if is_dataclass(hints[part.name]) else _plain(found[part.name])
+        for part in fields(kind)  # type: ignore[arg-type]
+    }
+    return kind(**values)
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else value

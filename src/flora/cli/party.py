@@ -1,0 +1,95 @@
+"""``flora party``: one party of a consortium, in the foreground."""
+
+import time
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from flora.cli.arguments import TABLE_KINDS, add_jobs
+from flora.cli.options import check_jobs, options_of
+from flora.cli.printing import print_line
+from flora.cli.processes import ended_cleanly, line_of
+from flora.engines.nvflare import require_nvflare
+from flora.engines.nvflare.consortium import Kit
+from flora.engines.nvflare.service import running
+from flora.errors import InputError
+from flora.party.consent import Consent, DataSource
+from flora.party.table import describe, read_table
+
+if TYPE_CHECKING:
+    from flora.engines.nvflare.service import Service
+
+
+@dataclass(frozen=True)
+class PartyOptions:
+    """What ``flora party`` was asked for."""
+
+    kit: Path
+    data: str | None
+    target: str | None
+    drop: tuple[str, ...]
+    jobs: int
+    ask: bool
+
+    def __post_init__(self) -> None:
+        check_jobs(self.jobs)
+
+    def source(self, consent: Consent) -> DataSource:
+        """Return where the party's rows are: as typed, or as its own file says."""
+        own = consent.data
+        path, target = self.data or (own and own.path), self.target or (own and own.target)
+        if not path or not target:
+            raise InputError("a party needs --data FILE and --target COL, or both in its local/flora.json")
+        return DataSource(str(Path(path).resolve()), target, self.drop or (own.drop if own else ()))
+
+
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    parser.add_argument("kit", type=Path, metavar="KIT", help="the folder that you were given")
+    parser.add_argument("--data", metavar="FILE", help=f"the party's table: {TABLE_KINDS} (local/flora.json's)")
+    parser.add_argument("--target", metavar="COL", help="the column to predict (local/flora.json's)")
+    parser.add_argument(
+        "--drop", action="append", default=[], metavar="COL", help="leave a column out; may be repeated"
+    )
+    add_jobs(parser)
+    parser.add_argument("--ask", action="store_true", help="show what is about to leave, and wait for a yes")
+
+
+def run(parsed: Namespace) -> None:
+    """Take part in runs until stopped."""
+    options = options_of(PartyOptions, parsed)
+    require_nvflare()
+    from flora.engines.nvflare.executor import Settings
+
+    kit = Kit.open(options.kit, "party")
+    consent = Consent.read(kit.path / "local" / "flora.json")
+    source = options.source(consent)
+    describe(read_table(source.path), source.target, drop=source.drop)  # what is wrong with it is better said now
+    print_line(consent.describe())
+    say = line_of(kit.name)
+    with ended_cleanly(say), running(kit, say) as service:
+        Settings(source.path, source.target, source.drop, options.jobs, options.ask).write(kit)
+        say(f"dialling {kit.consortium.aggregator} port {kit.consortium.port}; Ctrl-C stops")
+        service.start()
+        while True:
+            service.step()
+            if options.ask:
+                _answer(service)
+            time.sleep(0.2)
+
+
+def _answer(service: "Service") -> None:
+    """Put the question that waits, if there is one, to the person at the terminal."""
+    question = service.desk.question()
+    if question is None:
+        return
+    name, text = question
+    print_line(text)
+    try:
+        typed = Console().input("Let this leave? yes or no: ")
+    except EOFError:
+        raise InputError("--ask needs a terminal, or an answer on standard input") from None
+    service.desk.answer(name, yes=typed.strip().lower() in ("y", "yes"))

@@ -1,0 +1,49 @@
+"""``flora predict``: the federated model on new rows."""
+
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from flora.cli.options import options_of
+from flora.cli.printing import print_line
+from flora.core.files import write_whole
+from flora.models.model_file import read_model
+from flora.party.table import read_table
+from flora.program.result import MODEL
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """What ``flora predict`` was asked for."""
+
+    run: Path
+    data: str
+    output: Path | None
+    trust: tuple[str, ...]
+
+
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    parser.add_argument("run", type=Path, metavar="OUT", help="the folder of a run, or its model file")
+    parser.add_argument("data", metavar="DATA", help="a table with the model's columns")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write CSV there (standard output)")
+    parser.add_argument(
+        "--trust", action="append", default=[], metavar="PACKAGE", help="a package other than sklearn of the model"
+    )
+
+
+def run(parsed: Namespace) -> None:
+    """Apply a federated model to new rows."""
+    options = options_of(PredictOptions, parsed)
+    path = options.run / MODEL if options.run.is_dir() else options.run
+    stored = read_model(path, allow=options.trust)
+    predictions = stored.predict_table(read_table(options.data))
+    text = predictions.to_csv(index=False)
+    if options.output:
+        write_whole(options.output, text.encode())
+        print_line(f"Written: {options.output}, {len(predictions)} predictions of {stored.schema.target}")
+    else:
+        Console().out(text, end="", highlight=False)

@@ -1,0 +1,85 @@
+"""Commands as processes: started, ended and told from each other by the lines that they print."""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import Thread
+from typing import IO, Any
+
+from flora.cli.printing import print_line
+from flora.engines.nvflare.service import die_with_parent, end_tree
+
+Say = Callable[[str], None]
+
+
+def free_port() -> int:
+    """Return a port of this machine that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def child(name: str, arguments: list[str], say: Say) -> Iterator["subprocess.Popen[str]"]:
+    """Run one of our own commands in a process of its own, and pass its lines on, until the block ends."""
+    program = "import sys; from flora.cli.main import main; sys.exit(main())"
+    process = subprocess.Popen(  # noqa: S603  (our own command)
+        [sys.executable, "-c", program, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        preexec_fn=partial(die_with_parent, signal.SIGTERM),  # noqa: PLW1509  (no thread of ours takes a lock)
+    )
+    Thread(target=_pass_on, args=(process.stdout, name, say), name="flora-lines", daemon=True).start()
+    try:
+        yield process
+    finally:
+        end_tree(process.pid)
+        process.wait()
+
+
+def _pass_on(lines: IO[str], name: str, say: Say) -> None:
+    for line in lines:
+        if line.strip():
+            say(line.rstrip() if f" {name}: " in line else f"{name}: {line.rstrip()}")
+
+
+def line_of(name: str) -> Say:
+    """Return how a command that runs for long prints a line: with the time, and whose it is."""
+
+    def say(text: str) -> None:
+        print_line(f"{time.strftime('%H:%M:%S')} {name}: {text}")
+
+    return say
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let a service manager's stop be a Ctrl-C, so that nothing is left behind."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def ended_cleanly(say: Say) -> Iterator[None]:
+    """Let a command that runs until it is stopped end well when it is."""
+    try:
+        with stoppable():
+            yield
+    except KeyboardInterrupt:
+        say("stopped; started again, it goes on from here")

@@ -1,0 +1,37 @@
+"""``flora project``: the kits of a consortium."""
+
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flora.cli.options import options_of
+from flora.cli.printing import print_line
+from flora.engines.nvflare import require_nvflare
+from flora.engines.nvflare.consortium import Consortium
+from flora.engines.nvflare.kits import make_kits
+
+
+@dataclass(frozen=True)
+class ProjectOptions:
+    """What ``flora project`` was asked for."""
+
+    consortium: Path
+    out: Path | None
+
+
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    parser.add_argument("consortium", type=Path, metavar="CONSORTIUM.yml", help="name, aggregator, port, parties")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder of the kits (the consortium's name)")
+
+
+def run(parsed: Namespace) -> None:
+    """Make the kits of a consortium."""
+    options = options_of(ProjectOptions, parsed)
+    require_nvflare()
+    consortium = Consortium.read(options.consortium)
+    out = options.out or Path(consortium.name)
+    for kit in make_kits(consortium, out):
+        print_line(f"Written: {out / kit.path.name}, the kit of {kit.whose}; its README.md says what to do")
+    print_line(f"{out / 'authority'} holds the root key of all certificates: keep it, and hand it to nobody")

@@ -1,0 +1,87 @@
+"""A run at the parties of a consortium, and the demonstration with processes of its own."""
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from rich.console import Console
+
+from flora.cli.options import WorkOptions
+from flora.cli.printing import messages, note
+from flora.cli.processes import child, free_port, stoppable
+from flora.cli.tune import show_written
+from flora.engines.nvflare import require_nvflare
+from flora.engines.nvflare.consortium import AGGREGATOR, SCIENTIST, Consortium, Kit
+from flora.engines.nvflare.kits import make_kits
+from flora.engines.nvflare.remote import Follower, run_for
+from flora.errors import InputError
+from flora.outcome.console import progress_bars, show_result
+from flora.outcome.folder import RunFolder
+from flora.party.split import split
+from flora.program.request import Request
+
+if TYPE_CHECKING:
+    from flora.cli.tune import TuneOptions
+
+
+def tune_consortium(options: "TuneOptions") -> dict[str, Any]:
+    """Run the whole algorithm at the parties of a consortium."""
+    require_nvflare()
+    table = options.table
+    for name, given in (("DATA", options.data), ("--target", table.target), ("--drop", table.drop)):
+        if given:
+            raise InputError(f"{name}: with --project the parties bring their own tables, got {given!r}")
+    if options.parties is not None:
+        raise InputError(f"--parties: with --project the kit names the parties, got {options.parties}")
+    kit = Kit.open(Path(str(options.project)), AGGREGATOR, SCIENTIST)
+    if options.quorum is not None and not 1 <= options.quorum <= len(kit.consortium.parties):
+        raise InputError(f"--quorum: from 1 to the number of parties, got {options.quorum}")
+    return tune_remotely(kit, options.request(), options.work, quorum=options.quorum, wait=options.wait)
+
+
+def tune_remotely(kit: Kit, request: Request, work: WorkOptions, *, quorum: int | None, wait: float) -> dict[str, Any]:
+    """Run a request at a kit's consortium, and write and show what came of it."""
+    run = run_for(kit, request)
+    folder = RunFolder(work.out, {**run.identity, "parties": list(run.parties)})
+    with stoppable(), progress_bars(run.parties, messages) as progress:
+        fetched = Follower(kit, run, note, progress, quorum, wait).follow()
+    folder.begin()
+    result = replace(fetched.result, command=work.typed)
+    folder.finish(result, fetched.trials, fetched.model)
+    if not work.json:
+        show_result(result, Console())
+        show_written(result, work.out)
+    return result.to_document()
+
+
+def demonstrate(work: WorkOptions) -> dict[str, Any]:
+    """Run the demonstration's parties and aggregator as processes of their own, over TLS on this machine."""
+    require_nvflare()
+    frames, request = _demo_run()
+    with TemporaryDirectory() as folder:
+        consortium = Consortium("demo", "localhost", tuple(sorted(frames)), free_port())
+        kits = make_kits(consortium, Path(folder) / "kits")
+        with stoppable(), ExitStack() as stack:
+            stack.enter_context(child("aggregator", ["aggregator", str(kits[0].path)], note))
+            for kit in kits[1:]:
+                data = _written(frames[kit.name], Path(folder) / f"{kit.name}.csv")
+                arguments = ["party", str(kit.path), "--data", str(data), "--target", "target"]
+                stack.enter_context(child(kit.name, arguments, note))
+            return tune_remotely(kits[0], request, work, quorum=None, wait=120.0)
+
+
+def _demo_run() -> tuple[Mapping[str, pd.DataFrame], Request]:
+    """Return scikit-learn's breast cancer data, split over three parties: two classes, so that few sums travel."""
+    from sklearn.datasets import load_breast_cancer
+
+    request = Request(family="svm", trials=10, folds=5, scoring="balanced_accuracy")
+    return split(load_breast_cancer(as_frame=True).frame, "target", 3, "iid", request.seed), request
+
+
+def _written(frame: pd.DataFrame, path: Path) -> Path:
+    frame.to_csv(path, index=False)
+    return path

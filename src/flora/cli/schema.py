@@ -1,0 +1,54 @@
+"""``flora schema``: what a party's columns are, or what several parties agree on."""
+
+import json
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flora.cli.arguments import TASKS
+from flora.cli.options import options_of
+from flora.cli.printing import print_line
+from flora.cli.tune import stem
+from flora.core.files import write_whole
+from flora.errors import DataError, InputError
+from flora.party.table import describe, read_table
+from flora.problem.schema import Schema, Task, agree
+
+
+@dataclass(frozen=True)
+class SchemaOptions:
+    """What ``flora schema`` was asked for."""
+
+    inputs: tuple[str, ...]
+    target: str | None
+    task: Task | None
+    drop: tuple[str, ...]
+    out: Path
+
+
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="tables, or schema files of parties to be merged")
+    parser.add_argument("--target", metavar="COL", help="the column to predict (of tables)")
+    parser.add_argument("--task", choices=TASKS)
+    parser.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column out")
+    parser.add_argument("--out", type=Path, required=True, metavar="SCHEMA.json")
+
+
+def run(parsed: Namespace) -> None:
+    """Describe tables, or merge what parties described."""
+    options = options_of(SchemaOptions, parsed)
+    schemas: dict[str, Schema] = {}
+    for name in options.inputs:
+        if Path(name).suffix == ".json":
+            schemas[stem(name)] = Schema.read(name)
+        elif options.target is None:
+            raise InputError(f"{name}: a table needs --target COL")
+        else:
+            schemas[stem(name)] = describe(read_table(name), options.target, task=options.task, drop=options.drop)
+    if len(schemas) < len(options.inputs):
+        raise DataError(f"party names must differ, got {[stem(name) for name in options.inputs]}")
+    agreed = agree(schemas)
+    write_whole(options.out, (json.dumps(agreed.to_json(), indent=1) + "\n").encode())
+    print_line(f"Written: {options.out}: {len(agreed.columns)} columns, {agreed.task} of {agreed.target!r}")

@@ -1,0 +1,88 @@
+"""``flora search``: one party on its own, for an exchange by files."""
+
+import json
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from flora.cli.arguments import TABLE_KINDS, add_jobs, add_json, add_search, add_table
+from flora.cli.options import SearchOptions, TableOptions, WorkOptions, options_of
+from flora.cli.printing import messages, print_line
+from flora.cli.tune import stem
+from flora.core.files import write_whole
+from flora.core.workers import workers
+from flora.errors import InputError
+from flora.outcome.console import progress_bars
+from flora.party.gate import Gate
+from flora.party.party import Party
+from flora.party.table import Table, read_table
+from flora.problem.messages import Describe, DescribeReply, Search, SearchReply
+from flora.problem.trials import PartyTrials, check_party_name
+from flora.program.request import Request, check_scoring
+
+
+@dataclass(frozen=True)
+class PartySearchOptions:
+    """What ``flora search`` was asked for."""
+
+    data: str
+    party: str | None
+    table: TableOptions
+    search: SearchOptions
+    work: WorkOptions
+
+
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    parser.add_argument("data", metavar="DATA", help=f"the party's table ({TABLE_KINDS})")
+    parser.add_argument("--party", metavar="NAME", help="the party's name (the file's)")
+    add_table(parser)
+    add_search(parser)
+    add_jobs(parser)
+    parser.add_argument("--out", type=Path, required=True, metavar="TRIALS.json", help="the file that may leave")
+    add_json(parser, "what may leave")
+
+
+def run(parsed: Namespace) -> dict[str, Any]:
+    """Run one party's search and write the file that may leave."""
+    options = options_of(PartySearchOptions, parsed)
+    out, request = options.work.out, options.search.request(options.table)
+    name = options.party if options.party is not None else stem(options.data)
+    check_party_name(name)
+    storage = out.with_name(out.name + ".study.db")
+    party = Party(name, Table(read_table(options.data), str(options.table.target), options.table.drop), storage)
+    step, notes = _step(party, request)
+    if out.exists() and PartyTrials.read(out).party != name:
+        raise InputError(f"{out} holds the trials of another party; name another with --out")
+    with workers(options.work.jobs) as spread, progress_bars([name], messages) as progress:
+        reply = Gate(replace(party, spread=spread, progress=progress)).answer(step)
+    if not isinstance(reply, SearchReply):
+        raise TypeError(f"a search ends with its trials, got a {type(reply).__name__}")
+    write_whole(out, reply.trials.to_json().encode())
+    if not options.work.json:
+        _show(reply.trials, (*notes, *reply.notes), out, storage)
+    document: dict[str, Any] = json.loads(reply.trials.to_json())
+    return document
+
+
+def _step(party: Party, request: Request) -> tuple[Search, tuple[str, ...]]:
+    """Return the step that the aggregator would send, and what the party's table calls for to be said."""
+    described = Gate(party).answer(Describe(request.schema, request.task))
+    schema = request.schema or (described.schema if isinstance(described, DescribeReply) else None)
+    if schema is None:
+        raise TypeError("a description has a schema")
+    plan = request.plan(schema.task)
+    check_scoring(plan.scoring)
+    return Search(plan, request.schema), described.notes
+
+
+def _show(found: PartyTrials, notes: Sequence[str], out: Path, storage: Path) -> None:
+    for note in notes:
+        print_line(f"note: {note}")
+    failed = f", {len(found.failed)} failed" if found.failed else ""
+    print_line(f"{len(found.trials)} trials{failed}, best loss {found.best.loss:.4f} ({found.scoring})")
+    if found.default is not None:
+        print_line(f"loss of the default config: {found.default.loss:.4f}")
+    print_line(f"Written: {out}, which is all that leaves; {storage} stays here")

@@ -1,0 +1,209 @@
+"""``flora tune``: the whole algorithm, on this machine or at the parties of a consortium."""
+
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.console import Console
+
+from flora.cli.arguments import TABLE_KINDS, add_confirm, add_jobs, add_json, add_search, add_surface, add_table
+from flora.cli.options import SearchOptions, SurfaceOptions, TableOptions, WorkOptions, options_of
+from flora.cli.printing import messages, print_line
+from flora.core.workers import workers
+from flora.engines import ENGINES, engine_of
+from flora.errors import DataError, InputError
+from flora.outcome.console import progress_bars, show_result
+from flora.outcome.explain import trained_words
+from flora.outcome.folder import REPORT, RunFolder
+from flora.party.gate import Gate
+from flora.party.party import Party
+from flora.party.split import split
+from flora.party.table import Table, read_table
+from flora.problem.messages import Reply, Step
+from flora.problem.plan import at_least
+from flora.problem.trials import check_party_name
+from flora.program.drive import Ask, drive, timed
+from flora.program.request import Request
+from flora.program.result import Result, result_of
+from flora.program.single_shot import Outcome, single_shot
+
+ENGINE = "threads"
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """What ``flora tune`` was asked for."""
+
+    data: tuple[str, ...]
+    parties: int | None
+    split: str
+    table: TableOptions
+    search: SearchOptions
+    surface: SurfaceOptions
+    confirm: int
+    trainings: int
+    certificate: bool
+    engine: str
+    project: Path | None
+    quorum: int | None
+    wait: float
+    work: WorkOptions
+
+    def request(self) -> Request:
+        """Return what the parties will be asked for."""
+        at_least("trainings", self.trainings, 1)
+        return self.search.request(
+            self.table,
+            surface=self.surface.choice(),
+            confirm=self.confirm,
+            objective=self.surface.objective,
+            trainings=self.trainings,
+            certificate=self.certificate,
+        )
+
+
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    parser.add_argument("data", nargs="*", metavar="DATA", help=f"a table per party ({TABLE_KINDS}; NAME=FILE)")
+    parser.add_argument("--parties", type=int, metavar="N", help="split one table over N parties (a simulation)")
+    parser.add_argument(
+        "--split", default="iid", metavar="HOW", help="iid, dirichlet:ALPHA or column:NAME (%(default)s)"
+    )
+    add_table(parser, required=False)
+    add_search(parser)
+    add_jobs(parser)
+    add_surface(parser)
+    add_confirm(parser)
+    parser.add_argument(
+        "--trainings",
+        type=int,
+        default=Request.trainings,
+        metavar="B",
+        help="federated trainings to find the best in (%(default)s)",
+    )
+    parser.add_argument(
+        "--certificate",
+        action="store_true",
+        help="bound what remains to be gained; sketches of the data leave",
+    )
+    parser.add_argument(
+        "--engine",
+        choices=list(ENGINES),
+        default=ENGINE,
+        help="how parties of this machine are asked (%(default)s)",
+    )
+    network = parser.add_argument_group("across machines")
+    network.add_argument("--project", type=Path, metavar="KIT", help="ask the parties of this kit's consortium")
+    network.add_argument("--quorum", type=int, metavar="N", help="go on without lost parties while N remain (all)")
+    network.add_argument(
+        "--wait", type=float, default=600.0, metavar="S", help="seconds to wait for who is not there (%(default)g)"
+    )
+    parser.add_argument("--out", type=Path, default=Path("flora-run"), help="the folder of the run (%(default)s)")
+    add_json(parser)
+
+
+def run(parsed: Namespace) -> dict[str, Any]:
+    """Run the whole algorithm."""
+    options = options_of(TuneOptions, parsed)
+    if options.project:
+        from flora.cli.remote import tune_consortium
+
+        return tune_consortium(options)
+    return tune(_tables(options), options.table, options.request(), options.work, options.engine)
+
+
+def tune(
+    frames: Mapping[str, pd.DataFrame],
+    table: TableOptions,
+    request: Request,
+    work: WorkOptions,
+    engine: str = ENGINE,
+) -> dict[str, Any]:
+    """Run a request on tables of this machine, and write and show what came of it."""
+    folder = RunFolder(work.out, _identity(frames, table, request))
+    seconds: dict[str, float] = {}
+    with workers(work.jobs) as spread, progress_bars(sorted(frames), messages) as progress:
+        gates = [
+            Gate(Party(name, Table(frame, str(table.target), table.drop), folder.study(name), spread, progress))
+            for name, frame in frames.items()
+        ]
+        ask = timed(_begun(engine_of(engine)(gates, jobs=work.jobs), folder), seconds)
+        outcome = drive(single_shot(request), ask)
+    return finish(folder, result_of(outcome, request, seconds), outcome, work)
+
+
+def finish(folder: RunFolder, result: Result, outcome: Outcome, work: WorkOptions) -> dict[str, Any]:
+    """Write what a run found out, and show it."""
+    result = replace(result, command=work.typed)
+    folder.finish(result, outcome.found.trials, outcome.model)
+    if not work.json:
+        show_result(result, Console())
+        show_written(result, work.out)
+    return result.to_document()
+
+
+def show_written(result: Result, out: Path) -> None:
+    """Say what was trained, and where all of it is."""
+    print_line(" ".join(filter(None, (trained_words(result), result.training))))
+    beside = ", ".join(filter(None, ("result.json", result.model)))
+    print_line(f"Written: {out / REPORT} to look at; {beside} and trials are beside it")
+
+
+def _begun(ask: Ask, folder: RunFolder) -> Ask:
+    """Return the same engine; the folder is made when the input has proved good."""
+
+    def begun(step: Step) -> list[Reply]:
+        if step.name == "search":
+            folder.begin()
+        return list(ask(step))
+
+    return begun
+
+
+def _tables(options: TuneOptions) -> Mapping[str, pd.DataFrame]:
+    """Return each party's table: a file each, or one file that is split."""
+    if not options.data or options.table.target is None:
+        raise InputError("a run needs DATA and --target COL, or --project KIT for parties on other machines")
+    is_split = options.parties is not None or options.split.startswith("column:")
+    if is_split and len(options.data) > 1:
+        raise InputError(f"--parties and --split take one table, got {len(options.data)} files")
+    if is_split:
+        frame = read_table(options.data[0])
+        return split(frame, options.table.target, options.parties, options.split, options.search.seed)
+    if len(options.data) == 1:
+        raise InputError(f"{options.data[0]}: one table is one party; add the others' tables, or say --parties N")
+    named = [_named(data) for data in options.data]
+    for name, path in named:
+        check_party_name(name)
+        others = [other for same, other in named if same == name and other != path]
+        if others or named.count((name, path)) > 1:
+            raise DataError(
+                f"party names must differ, {name!r} is {path} and {(others or [path])[0]}; write NAME=FILE to name them"
+            )
+    return {name: read_table(path) for name, path in named}
+
+
+def _named(data: str) -> tuple[str, str]:
+    name, equals, path = data.partition("=")
+    return (name, path) if equals and not Path(data).exists() else (stem(data), data)
+
+
+def stem(path: str) -> str:
+    """Return a party's name by its file's."""
+    return Path(path).name.split(".")[0] or Path(path).name
+
+
+def _identity(frames: Mapping[str, pd.DataFrame], table: TableOptions, request: Request) -> dict[str, Any]:
+    """Return what makes a run the same run; its length may change. The searches compare the rows themselves."""
+    settings = asdict(replace(request, schema=None))
+    may_change = ("trials", "send", "schema", "surface", "confirm", "objective", "trainings", "certificate")
+    return {
+        **{key: value for key, value in settings.items() if key not in may_change},
+        "parties": {name: len(frame) for name, frame in sorted(frames.items())},
+        "target": table.target,
+        "drop": sorted(table.drop),
+        "schema": None if request.schema is None else request.schema.to_json(),
+    }

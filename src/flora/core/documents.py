@@ -1,0 +1,118 @@
+"""JSON files and messages that somebody else may have written: their size, their depth, what they call themselves."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from flora.core.codec import read
+from flora.core.rules import is_finite, one_line, shown
+from flora.errors import InputError
+
+MIB = 2**20
+MOST_BYTES = 16 * MIB  # of a file or message that says nothing else
+MOST_DEPTH = 32  # what nests deeper is nothing of ours
+R = TypeVar("R")
+
+
+def parse(text: str | bytes) -> Any:
+    """Return the JSON in ``text``, or raise ValueError: also for a key that comes twice, for NaN and for infinity."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"numbers must be finite, got {constant}")
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
+            raise ValueError(f"the key {twice!r:.80} comes twice")
+        return found
+
+    decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+    try:
+        return json.loads(decoded, parse_constant=refuse, object_pairs_hook=once)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file or message: what it calls itself, how large it may be, and whose error it is if it is broken."""
+
+    name: str
+    version: int = 1
+    most: int = MOST_BYTES
+    error: type[InputError] = InputError
+
+    def text(self, document: Mapping[str, Any], *, indent: int | None = 1) -> str:
+        """Return the text of a document, with its name and version in front."""
+        whole_document = {"format": self.name, "version": self.version, **document}
+        separators = (",", ":") if indent is None else None
+        return json.dumps(whole_document, indent=indent, separators=separators, allow_nan=False) + "\n"
+
+    def document(self, text: str | bytes, source: str) -> dict[str, Any]:
+        """Return the fields in a text that somebody else wrote, without name and version; ``source`` names it."""
+        size = len(text) if isinstance(text, bytes) or text.isascii() else len(text.encode(errors="surrogatepass"))
+        if size > self.most:
+            raise self.error(f"{source}: a {self.name} has at most {self.most} bytes, got {size}")
+        try:
+            document = parse(text)
+            _check_values(document)
+        except (ValueError, RecursionError) as error:
+            raise self.error(one_line(f"{source}: not a {self.name} ({error!s:.200})")) from error
+        if not isinstance(document, dict):
+            raise self.error(f"{source}: a {self.name} is a JSON object, got {shown(document)}")
+        found = (document.pop("format", None), document.pop("version", None))
+        if found != (self.name, self.version) or found[1] is True:
+            raise self.error(f"{source}: expected {self.name!r} version {self.version}, got {shown(found)}")
+        return document
+
+    def record(self, kind: type[R], text: str | bytes, source: str) -> R:
+        """Return the record in a text that somebody else wrote."""
+        document = self.document(text, source)
+        try:
+            return read(kind, document)
+        except InputError as error:
+            raise self.error(one_line(f"{source}: {error}")) from error
+
+    def file(self, path: Path) -> bytes:
+        """Return what is in a file of this kind, if it is there and not too large."""
+        return contents(path, self.most, self.error)
+
+
+def contents(path: Path, most: int, error: type[InputError] = InputError) -> bytes:
+    """Return a file's bytes, or raise where it is not there, or larger than what it may be."""
+    if not path.is_file():
+        raise error(f"{path}: no such file")
+    if path.stat().st_size > most:
+        raise error(f"{path}: has at most {most} bytes, got {path.stat().st_size}")
+    return path.read_bytes()
+
+
+def named_format(path: Path) -> str | None:
+    """Return what a JSON file says it is; None where it does not say."""
+    try:
+        document = parse(contents(path, MOST_BYTES))
+    except ValueError as error:
+        raise InputError(f"{path}: not a JSON file ({error!s:.200})") from error
+    name = document.get("format") if isinstance(document, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _check_values(document: Any) -> None:
+    """Raise ValueError at a number that is not finite, a text that is not Unicode, or what is nested too deep."""
+    waiting: list[tuple[Any, int]] = [(document, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if isinstance(value, dict | list):
+            if depth >= MOST_DEPTH:
+                raise ValueError(f"nested deeper than {MOST_DEPTH}")
+            parts = [*value, *value.values()] if isinstance(value, dict) else value
+            waiting.extend((part, depth + 1) for part in parts)
+        elif isinstance(value, str):
+            if not value.isascii() and value.encode(errors="replace").decode() != value:
+                raise ValueError(f"text must be Unicode, got {shown(value)}")
+        elif isinstance(value, int | float) and not isinstance(value, bool) and not is_finite(value):
+            raise ValueError(f"numbers must be finite, got {shown(value)}")

@@ -1,0 +1,92 @@
+"""Steps and replies as files that people carry: over e-mail, on a USB stick, through a data room.
+
+Where a reply is not there yet, :class:`NotAnsweredError` has the step that the parties must answer; the same command,
+given their replies, goes on from there. The parties cannot add up by files, so nothing is trained.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flora.core.documents import contents
+from flora.errors import FloraError, TrialsError
+from flora.problem.messages import Confirm, ConfirmReply, Reply, Search, SearchReply, Step
+from flora.problem.plan import SearchPlan
+from flora.problem.trials import PartyTrials
+from flora.problem.wire import REPLY, STEP, Letter, read_letter, read_step, step_text
+
+
+class NotAnsweredError(FloraError):
+    """The parties' replies to a step are not there yet."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        super().__init__(f"the parties have not answered {step.name!r} yet")
+
+
+@dataclass(frozen=True)
+class CarriedFiles:
+    """The engine: what the parties sent so far."""
+
+    trials: tuple[PartyTrials, ...]
+    letters: tuple[Letter, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.letters:
+            _check_letters(self.letters, [party.party for party in self.trials])
+
+    def __call__(self, step: Step) -> list[Reply]:
+        """Return the replies to a step that are there, or raise :class:`NotAnsweredError`."""
+        if isinstance(step, Search):
+            return [SearchReply(party.party, party.rows or 0, party) for party in self.trials]
+        found: list[Reply] = [letter.reply for letter in self.letters if letter.step == step.name]
+        if not found:
+            raise NotAnsweredError(step)
+        return found
+
+
+def plan_of(trials: Sequence[PartyTrials], seed: int) -> SearchPlan | None:
+    """Return how trials were searched, from their files alone; None where these do not say."""
+    first = min(trials, key=lambda party: party.party)
+    folds = [trial.folds for party in trials for trial in party.trials if trial.folds]
+    if first.family is None or first.task not in ("classification", "regression") or not folds:
+        return None
+    if not first.space.default:
+        return None
+    return SearchPlan(first.family, first.task, first.space, first.scoring, folds=max(folds), seed=seed)  # type: ignore[arg-type]
+
+
+def read_step_file(path: Path) -> Step:
+    """Read a step that the aggregator wrote."""
+    return read_step(contents(path, STEP.most), str(path))
+
+
+def step_file(step: Step) -> bytes:
+    """Return the file of a step."""
+    return step_text(step).encode()
+
+
+def read_reply_file(path: Path) -> Letter:
+    """Read a reply that a party wrote."""
+    return read_letter(contents(path, REPLY.most), str(path))
+
+
+def _check_letters(letters: Sequence[Letter], parties: Sequence[str]) -> None:
+    """Raise unless every party with trials has answered once, and all answer the same question."""
+    names = sorted(letter.reply.party for letter in letters)
+    for letter in letters:
+        if letter.step != Confirm.name or not isinstance(letter.reply, ConfirmReply):
+            raise TrialsError(f"party {letter.reply.party!r} answers {letter.step!r}, expected {Confirm.name!r}")
+    for name in names:
+        if name not in parties:
+            raise TrialsError(f"party {name!r} answers, and has no file of trials here; parties are {sorted(parties)}")
+        if names.count(name) > 1:
+            raise TrialsError(f"party {name!r} answers twice")
+    missing = sorted(set(parties) - set(names))
+    if missing:
+        raise TrialsError(f"party {missing[0]!r} has not answered; all {len(parties)} parties must")
+    first = letters[0]
+    for letter in letters[1:]:
+        if letter.digest != first.digest:
+            pair = f"{first.reply.party!r} and {letter.reply.party!r}"
+            raise TrialsError(f"parties {pair} answer different files of candidates")

@@ -1,0 +1,69 @@
+"""What is in NVFlare's messages of a step: a header of ours, and the text of a step or a reply as it is."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from flora.core.codec import read, to_document
+from flora.core.documents import MIB, parse
+from flora.core.rules import Name, Sentence, Total, check
+from flora.errors import WireError
+
+HEADER, TEXT = "flora", "flora-text"  # the fields of NVFlare's message
+MOST_HEADER = MIB
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the aggregator says beside a step."""
+
+    number: Total  # of the step, in this run
+    hub: Sentence  # where sums go
+    parties: tuple[Name, ...]  # who takes part, in the order of the ranks
+    version: Sentence  # of flora, at the aggregator
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a party says beside its reply, or in place of one."""
+
+    state: Literal["reply", "refused", "failed", "left"]
+    words: Sentence = ""
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+
+
+def fill(message: Any, header: Order | Answer, text: str = "") -> Any:
+    """Put a header and a text into NVFlare's message."""
+    message[HEADER] = json.dumps(to_document(header))
+    message[TEXT] = text
+    return message
+
+
+def order_of(message: Any, most: int) -> tuple[Order, str]:
+    """Return the aggregator's header, and the text of its step."""
+    document, text = _parts(message, most)
+    return read(Order, document), text
+
+
+def answer_of(message: Any, most: int) -> tuple[Answer, str]:
+    """Return a party's header, and the text of its reply."""
+    document, text = _parts(message, most)
+    return read(Answer, document), text
+
+
+def _parts(message: Any, most: int) -> tuple[Any, str]:
+    header = message.get(HEADER) if hasattr(message, "get") else None
+    text = message.get(TEXT) if hasattr(message, "get") else None
+    if not isinstance(header, str) or not isinstance(text, str):
+        raise WireError("not a message of ours")
+    if len(header) > MOST_HEADER or len(text) > most:
+        raise WireError(f"a message of {len(text)} characters, where {most} are allowed")
+    try:
+        return parse(header), text
+    except ValueError as error:
+        raise WireError(f"its header is not JSON ({error!s:.100})") from error

@@ -1,0 +1,154 @@
+"""Federated averaging: all parties train on from the same weights, then the weights are averaged by rows.
+
+A process holds some of the learners and meets the others over a collective: one learner at each party in the one
+training, and all learners, with nobody to meet, where a party emulates a federation on its own rows.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.utils import check_random_state
+
+from flora.core.collective import Collective, reduce_in_order
+from flora.models.mlp.perceptron import Floats, Layers, length_of, outputs_of, places_of
+from flora.problem.schema import Schema, Task
+from flora.randomness import derived_seed
+
+AGGREGATOR: dict[str, Any] = {  # plain averaging after each epoch
+    "local_epochs": 1,
+    "server_learning_rate": 1.0,
+}
+Part = tuple[Floats, NDArray[Any]]  # dense inputs (n, d), places of classes or scaled numbers (n,)
+NO_STEP = 1e-300  # a learning rate that moves no weight
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a training stands: its best weights by the parties' validation rows; without such rows, the last ones."""
+
+    weights: Floats
+    round: int = 0  # the one that made these weights, from 1
+    score: float = -math.inf
+    stale: int = 0  # rounds since the last gain
+
+    def after(self, number: int, weights: Floats, score: float | None, tol: float) -> "Standing":
+        """Return where the training stands after one more round; its score is None where nobody could tell it."""
+        if score is None:
+            return Standing(weights, number)
+        stale = 0 if score >= self.score + tol else self.stale + 1
+        if score > self.score:
+            return Standing(weights, number, score, stale)
+        return replace(self, stale=stale)
+
+
+class Learner:
+    """One party's network: weights come and go, Adam's state stays."""
+
+    def __init__(self, place: int, settings: Mapping[str, Any], kept: Part, held: Part, schema: Schema) -> None:
+        self.place, self.settings, self.kept, self.held = place, settings, kept, held
+        self.sizes = (kept[0].shape[1], int(settings["hidden_layer_sizes"]), outputs_of(schema))
+        self.classes = {"classes": np.arange(len(schema.classes))} if schema.classes else {}
+        self.task = schema.task
+        self.network = network_of(schema.task, settings)
+
+    def layers(self, weights: Floats) -> Layers:
+        """Return the network that has these weights."""
+        return Layers(weights, self.sizes, self.settings["activation"])
+
+    def drawn(self, seed: int) -> Floats:
+        """Return the weights that ``seed`` draws: those of a network that cannot move, after one made-up row."""
+        still = network_of(self.task, {**self.settings, "batch_size": 1, "learning_rate_init": NO_STEP})
+        still.set_params(random_state=seed)
+        X, y = np.zeros((1, self.sizes[0])), np.zeros(1, dtype=self.kept[1].dtype)
+        return _weights(still.partial_fit(X, y, **self.classes))
+
+    def trained(self, weights: Floats | None, seed: int) -> Floats:
+        """Return the rows' number times the weights after the local epochs, then the rows' number.
+
+        Without weights, those that ``seed`` draws are the first.
+        """
+        X, y = self.kept
+        if not len(y):
+            return np.zeros(length_of(self.sizes) + 1)
+        self.network.set_params(random_state=check_random_state(seed))  # the epochs share it: each shuffles anew
+        if weights is not None:
+            matrices = [matrix.copy() for matrix in self.layers(weights).matrices]  # Adam writes into them
+            self.network.coefs_, self.network.intercepts_ = matrices[:2], matrices[2:]
+        for _ in range(self.settings["local_epochs"]):
+            self.network.partial_fit(X, y, **self.classes)
+        return np.append(len(y) * _weights(self.network), len(y))
+
+    def fitness(self, weights: Floats) -> Floats:
+        """Return (the validation rows with the right class, or minus their summed squared error; their number).
+
+        The target has variance 1, so what the mean squared error leaves of 1 is R2: its differences are the same.
+        """
+        X, y = self.held
+        outputs = self.layers(weights)(X)
+        hits = np.sum(places_of(outputs) == y) if y.dtype.kind == "i" else -np.sum((outputs[:, 0] - y) ** 2)
+        return np.array([hits, len(y)], dtype=np.float64)
+
+
+def learners_of(
+    settings: Mapping[str, Any], parts: Mapping[int, tuple[Part, Part]], schema: Schema, collective: Collective
+) -> list[Learner]:
+    """Return a learner for the rows to train on and to validate on at each place among all parties.
+
+    A pooled batch is shared out by rows, so that a local epoch has as many steps as an epoch on pooled rows: the
+    learning rate, max_iter and the patience keep their meaning, however many the parties are.
+    """
+    rows = {place: len(kept[1]) for place, (kept, _) in parts.items()}
+    (total,) = collective.allreduce(np.array([sum(rows.values())], dtype=np.float64))
+
+    def shared(count: int) -> dict[str, Any]:
+        batch = np.clip(np.round(settings["batch_size"] * count / total), 1, max(count, 1))
+        return {**settings, "batch_size": int(batch)}
+
+    return [Learner(place, shared(rows[place]), *both, schema) for place, both in parts.items()]
+
+
+def average(
+    learners: Sequence[Learner], settings: Mapping[str, Any], collective: Collective, seed: int, rounds: Sequence[int]
+) -> list[Standing]:
+    """Return where the training stands after each number of ``rounds``, or where it ended before that.
+
+    It ends when the parties' validation rows have seen no gain for a while.
+    """
+    first, rate = derived_seed(seed, "mlp", "first"), settings["server_learning_rate"]
+    standing, reached = Standing(np.zeros(0)), {}
+    weights = learners[0].drawn(first)
+    for number in range(max(rounds)):
+        # Every party draws the same first weights, then shuffles its rows in its own way.
+        seeds = [derived_seed(seed, "mlp", learner.place, number) if number else first for learner in learners]
+        start = weights if number else None
+        shares = [learner.trained(start, own) for learner, own in zip(learners, seeds, strict=True)]
+        totals = collective.allreduce(reduce_in_order(shares, "sum"))
+        mean = totals[:-1] / totals[-1]
+        weights = mean if rate == 1 else weights + rate * (mean - weights)  # the sum would not be the mean to the bit
+        standing = standing.after(number + 1, weights, _score(learners, weights, collective), settings["tol"])
+        if number + 1 in rounds:
+            reached[number + 1] = standing
+        if standing.stale > settings["n_iter_no_change"]:
+            break
+    return [reached.get(count, standing) for count in rounds]
+
+
+def _score(learners: Sequence[Learner], weights: Floats, collective: Collective) -> float | None:
+    parts = [learner.fitness(weights) for learner in learners]
+    fitness, count = collective.allreduce(reduce_in_order(parts, "sum"))
+    return float(fitness / count) if count else None
+
+
+def network_of(task: Task, settings: Mapping[str, Any]) -> Any:
+    """Return scikit-learn's network, which knows nothing of an aggregator."""
+    kind = MLPRegressor if task == "regression" else MLPClassifier
+    return kind(**{name: value for name, value in settings.items() if name not in AGGREGATOR})
+
+
+def _weights(network: Any) -> Floats:
+    return np.concatenate([matrix.ravel() for matrix in (*network.coefs_, *network.intercepts_)])

@@ -1,0 +1,130 @@
+"""A table as numbers: what the families learn from. Nothing here leaves the party."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from flora.errors import DataError
+from flora.problem.schema import Column, Label, Schema
+
+Floats = NDArray[np.float64]
+
+
+NUMBERS = (int, float, np.number, np.bool_, Decimal)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as numbers: categories are places in the column's list, what is missing or unheard of is NaN."""
+
+    X: Floats  # (n, d)
+    y: NDArray[Any]  # (n,): places in the list of classes, or real numbers
+    schema: Schema
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, index: NDArray[np.intp]) -> "Rows":
+        """Return the rows at ``index``."""
+        return Rows(self.X[index], self.y[index], self.schema)
+
+
+def encode(table: pd.DataFrame, schema: Schema) -> Rows:
+    """Return the rows as numbers. Rows without a target are left out; columns go by name."""
+    if schema.target not in table.columns:
+        raise DataError(f"target {schema.target!r} is not in the table, columns are {listed(table.columns)}")
+    kept = table[table[schema.target].notna()]
+    return Rows(encode_features(kept, schema), _encode_target(kept[schema.target], schema), schema)
+
+
+def encode_features(table: pd.DataFrame, schema: Schema) -> Floats:
+    """Return the features as numbers: (n, d), in the schema's order of columns."""
+    missing = sorted(set(schema.names) - set(table.columns))
+    if missing:
+        raise DataError(f"column {missing[0]!r} is missing, columns are {listed(table.columns)}")
+    columns = [_encode_column(table[column.name], column) for column in schema.columns]
+    return np.column_stack(columns) if columns else np.empty((len(table), 0))
+
+
+def label_of(target: str, value: Any) -> Label:
+    """Return a class label as JSON can hold it: whole numbers as int, all else as text or bool."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, NUMBERS):
+        if not float(value).is_integer():
+            raise DataError(f"target {target!r}: a class is text or a whole number, got {value}; say --task regression")
+        return int(value)
+    return str(value)
+
+
+def category_of(value: Any) -> str:
+    """Return a category's text: 1.0 and 1 are the same."""
+    if isinstance(value, float | np.floating) and value % 1 == 0:
+        return str(int(value))
+    return str(value)
+
+
+def _encode_column(values: "pd.Series[Any]", column: Column) -> Floats:
+    if column.kind == "empty":
+        return np.full(len(values), np.nan)
+    if column.kind == "numeric":
+        numbers = to_numbers(f"column {column.name!r}", values)
+        return np.where(np.isinf(numbers), np.nan, numbers)  # an overflow is a missing value
+    place = {category: float(k) for k, category in enumerate(column.categories)}
+    codes, found = pd.factorize(values)
+    places = [place.get(category_of(value), np.nan) for value in found]
+    return np.array([*places, np.nan])[codes]  # what is missing has the code -1: the last
+
+
+def to_numbers(what: str, values: "pd.Series[Any]") -> Floats:
+    """Return a column's values as floats; ``what`` names the column in the error."""
+    source = values if pd.api.types.is_numeric_dtype(values) else values.astype(object)
+    try:
+        return np.asarray(source.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (ValueError, TypeError):
+        text = next(str(value) for value in values.dropna() if not _is_number(value))
+        raise DataError(f"{what}: must be numeric, got {text!r:.40}") from None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def target_numbers(target: str, values: "pd.Series[Any]") -> Floats:
+    """Return a target's values as finite floats."""
+    numbers = to_numbers(f"target {target!r}", values)
+    if np.isinf(numbers).any():
+        raise DataError(f"target {target!r}: must be finite, got {numbers[np.isinf(numbers)][0]}")
+    return numbers
+
+
+def _encode_target(values: "pd.Series[Any]", schema: Schema) -> NDArray[Any]:
+    if schema.task == "regression":
+        return target_numbers(schema.target, values)
+    codes, found = pd.factorize(values.astype(object))
+    places = places_of([label_of(schema.target, value) for value in found], schema)
+    return np.array(places, dtype=np.int64)[codes]
+
+
+def places_of(labels: Sequence[Label], schema: Schema) -> list[int]:
+    """Return the indices of labels among the classes."""
+    place = {(type(label), label): k for k, label in enumerate(schema.classes)}  # True is not 1
+    for label in labels:
+        if (type(label), label) not in place:
+            raise DataError(f"target {schema.target!r}: {label!r} is not among the classes {list(schema.classes)[:10]}")
+    return [place[type(label), label] for label in labels]
+
+
+def listed(names: Sequence[Any] | pd.Index) -> str:
+    """Return the first names, and how many there are."""
+    shown = ", ".join(map(str, list(names)[:12]))
+    return shown if len(names) <= 12 else f"{shown}, ... ({len(names)} in all)"

@@ -1,0 +1,183 @@
+"""What a person sees: progress bars, and a result as tables."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Event, Thread
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from flora.outcome.explain import behind_words, grown_words
+from flora.party.search import Progress as Report
+from flora.program.result import MeasuredGain, Result
+
+SECONDS = 2.0  # between two looks at work that others do
+
+
+@contextmanager
+def progress_bars(parties: Sequence[str], console: Console) -> Iterator[Report]:
+    """Show a bar for each party's search; nothing where the output is no terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bars:
+        tasks = {party: bars.add_task(f"search at {escape(party)}", total=None) for party in parties}
+
+        def report(party: str, done: int, total: int) -> None:
+            bars.update(tasks[party], completed=done, total=total)
+
+        yield report
+
+
+@contextmanager
+def work_bar(what: str, work: Callable[[], tuple[float, float]], console: Console) -> Iterator[None]:
+    """Show one bar over work that others do, with an estimate of the time left; nothing where there is no terminal.
+
+    ``work`` tells how much there is and how much of it is done, and is asked every few seconds.
+    """
+    if not console.is_terminal:
+        yield
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), _TimeLeft())
+    over = Event()
+    with Progress(*columns, console=console) as bars:
+        total, before = work()
+        task = bars.add_task(what, total=total, before=before)
+        bars.update(task, completed=before)
+
+        def look() -> None:
+            while not over.wait(SECONDS):
+                bars.update(task, completed=work()[1])
+
+        watcher = Thread(target=look, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+            bars.update(task, completed=work()[1])
+
+
+class _TimeLeft(ProgressColumn):
+    """The time left, if the rest goes as fast as what was done since the start: rich itself looks back 30 seconds."""
+
+    def render(self, task: Task) -> Text:
+        """Return hours, minutes and seconds."""
+        return Text(f"left {time_left(task.elapsed or 0.0, task.completed - task.fields['before'], task.remaining)}")
+
+
+def time_left(seconds: float, done: float, rest: float | None) -> str:
+    """Return how long the rest will take, as what was done took ``seconds``.
+
+    >>> time_left(600, 1, 7), time_left(600, 0, 7)
+    ('1:10:00', '-:--:--')
+    """
+    return "-:--:--" if done <= 0 or rest is None else str(timedelta(seconds=round(seconds * rest / done)))
+
+
+def show_result(result: Result, console: Console) -> None:
+    """Print the answer: the config, what each party gains, and the verdict."""
+    console.print(_configs(result))
+    console.print(_parties(result))
+    if result.candidates:
+        console.print(_candidates(result))
+    for words in filter(None, (grown_words(result), behind_words(result))):
+        console.print(f"note: {escape(words)}", highlight=False, soft_wrap=True)
+    far = [(party.name, party.measured) for party in result.parties if party.measured and party.measured.disagrees]
+    if far:
+        console.print(_disagreement(far), highlight=False, soft_wrap=True)
+    for note in result.notes:
+        console.print(f"note: {escape(note)}", highlight=False)
+    console.print(_verdict(result), highlight=False, soft_wrap=True)
+
+
+def _configs(result: Result) -> Table:
+    table = Table("HP", "default", "recommended", title="Hyper-parameters", title_justify="left", box=SIMPLE_HEAD)
+    for name, value in result.config.items():
+        default = (result.default or {}).get(name)
+        table.add_row(escape(name), _value(default), f"[bold]{_value(value)}[/bold]")
+    return table
+
+
+def _parties(result: Result) -> Table:
+    how = "measured on fresh folds" if result.measured else "as sent"
+    title = f"Loss at each party ({escape(result.scoring)}, {how})"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("party")
+    columns = ["default", "recommended", "gain"] if result.measured else ["best", "default"]
+    for header in ("rows", "trials", *columns):
+        table.add_column(header, justify="right", no_wrap=True)
+    for party in result.parties:
+        default = _loss(party.default_loss, party.default_loss_error)
+        if party.measured:
+            recommended = _loss(party.recommended_loss, party.recommended_loss_error)
+            cells = [default, recommended, f"{party.measured.gain:+.3f} ± {party.measured.gain_error:.3f}"]
+        else:
+            cells = [_loss(party.best_loss, party.best_loss_error), default]
+        table.add_row(escape(party.name), _value(party.rows), str(party.trials), *cells)
+    return table
+
+
+def _candidates(result: Result) -> Table:
+    title = "Candidates, measured by all parties beside the default"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("")
+    for name in result.config:
+        table.add_column(escape(name), justify="right")
+    table.add_column("gain", justify="right", no_wrap=True)
+    for place, candidate in enumerate(result.candidates):
+        chosen = candidate.config == result.config
+        role = "chosen" if chosen else str(place) if place else "default"
+        gain = f"{candidate.gain.estimate:+.4f} ± {candidate.gain.standard_error:.4f}"
+        values = [_value(candidate.config[name]) for name in result.config]
+        table.add_row(role, *values, gain, style="bold" if chosen else None)
+    return table
+
+
+def _disagreement(far: Sequence[tuple[str, MeasuredGain]]) -> str:
+    shown = [f"{escape(name)} ({measured.distance:+.1f})" for name, measured in far[:5]]
+    more = f" and {len(far) - 5} more" if len(far) > 5 else ""
+    return f"note: gains far from the other parties', in standard errors: {', '.join(shown)}{more}"
+
+
+def _verdict(result: Result) -> str:
+    gain = result.expected_gain
+    if result.verdict is None or gain is None:
+        return "No default config is known, so no gain over it can be stated."
+    words = {
+        "use": "[bold green]Use these[/bold green]",
+        "keep-defaults": "[bold yellow]Keep the defaults[/bold yellow]: no gain beyond its standard error",
+    }[result.verdict]
+    if result.verdict_basis == "measured and predicted":
+        words += ": the surface predicts a gain beyond its error, and the measured one agrees"
+    return (
+        f"{words}. Expected gain in {escape(result.scoring)}: {gain.estimate:+.4f} ± "
+        f"{gain.standard_error:.4f} (standard error, {result.verdict_basis})."
+    )
+
+
+def _loss(loss: float | None, error: float | None) -> str:
+    if loss is None:
+        return "-"
+    return f"{loss:.3f}" if error is None else f"{loss:.3f} ± {error:.3f}"
+
+
+def _value(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else escape(str(value))

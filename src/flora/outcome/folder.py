@@ -1,0 +1,80 @@
+"""The folder of a run: ``result.json``, the parties' trials, their searches, the model and the report."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from flora.core.files import write_whole
+from flora.errors import InputError
+from flora.problem.plan import first_difference
+from flora.problem.trials import PartyTrials
+from flora.program.result import FORMAT, MODEL, Result
+
+REPORT = "report.html"
+
+
+class RunFolder:
+    """The folder of one run. Another run's folder is refused; the same run's is continued."""
+
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        self.path, self.identity = path, json.loads(json.dumps(identity))
+        self._refuse_another_run()
+
+    def begin(self) -> None:
+        """Make the folder and say whose it is."""
+        (self.path / "trials").mkdir(parents=True, exist_ok=True)
+        (self.path / "studies").mkdir(exist_ok=True)
+        write_whole(self.path / "run.json", json.dumps(self.identity, indent=1).encode())
+
+    def study(self, party: str) -> Path:
+        """Return the file that keeps a party's search."""
+        return self.path / "studies" / f"{safe_name(party)}.db"
+
+    def finish(self, result: Result, trials: Sequence[PartyTrials], model: bytes) -> None:
+        """Write the trials, the model if there is one, the result and, last of all, the report."""
+        for party in trials:
+            write_whole(self.path / "trials" / f"{safe_name(party.party)}.json", party.to_json().encode())
+        if result.model is not None:
+            write_whole(self.path / MODEL, model)
+        write_whole(self.path / "result.json", result.to_text().encode())
+        write_report(self.path, self.path / REPORT)
+
+    def _refuse_another_run(self) -> None:
+        if not self.path.exists() or (self.path.is_dir() and not any(self.path.iterdir())):
+            return
+        marker = self.path / "run.json"
+        try:
+            stored = json.loads(marker.read_bytes())
+        except (OSError, ValueError):
+            raise InputError(f"{self.path} is not a folder of this run; name another with --out") from None
+        difference = first_difference(stored, self.identity)
+        if difference:
+            raise InputError(f"{self.path} holds another run: {difference}; name another folder with --out")
+
+
+def read_run(path: Path) -> tuple[Result, list[PartyTrials]]:
+    """Return the result and the parties' trials of a finished run."""
+    file = path / "result.json"
+    if not file.is_file():
+        raise InputError(f"{path}: has no result.json, so it is not the folder of a finished run")
+    result = Result.from_text(FORMAT.file(file), str(file))
+    return result, [PartyTrials.read(trials) for trials in sorted((path / "trials").glob("*.json"))]
+
+
+def write_report(run: Path, target: Path) -> None:
+    """Write a finished run as one HTML page."""
+    from flora.outcome.report import page
+
+    write_whole(target, page(*read_run(run)).encode())
+
+
+def safe_name(party: str) -> str:
+    """Return a file name for a party: whatever it is called, it stays in its folder.
+
+    >>> safe_name("../a b"), safe_name("Klinik Süd")
+    ('%2E.%2Fa b', 'Klinik Süd')
+    """
+    letters = "".join(c if c.isalnum() or c in " -_=." else quote(c, safe="") for c in party)
+    return f"%2E{letters[1:]}" if letters.startswith(".") else letters

@@ -1,0 +1,250 @@
+"""The second half of a report: agreement, importance, cost, what left each party, how to do it again."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from flora.outcome.report.analysis import MOST_LEFT_OUT, Analysis
+from flora.outcome.report.charts import region_text
+from flora.outcome.report.confirmation import confirm_rows, train_rows, without_each
+from flora.outcome.report.markup import (
+    NONE,
+    Html,
+    chart,
+    config_text,
+    element,
+    folded,
+    number,
+    section,
+    signed,
+    table,
+)
+from flora.problem.schema import Schema
+
+
+def agreement(run: Analysis) -> Html:
+    """Return how far the parties agree, and what is recommended without each of them."""
+    names = [party.party for party in run.trials]
+    if len(names) < 2:
+        return section("agreement", "Agreement of the parties", element("p", "There is one party only."))
+    matrix = run.agreement()
+    upper = matrix[np.triu_indices(len(names), 1)]
+    known = upper[~np.isnan(upper)]
+    words = "Each cell is the rank correlation of two parties' surfaces: 1 means that they rank all configs alike."
+    panels = [
+        chart(f"region-{k}", f"Best region along {axis.parameter.name}", _REGION_WORDS, kind="panel")
+        for k, axis in enumerate(run.axes)
+    ]
+    best = run.best_regions()
+    rows = [
+        [name, *(region_text(axis, [config[axis.parameter.name] for config in party]) for axis in run.axes)]
+        for name, party in zip(names, best, strict=True)
+    ]
+    return section(
+        *("agreement", "Agreement of the parties"),
+        element("p", _agreement_sentence(known)),
+        chart("agreement-map", "Rank correlation of the parties' surfaces", words),
+        folded("The correlations in numbers", _correlations(names, matrix)),
+        element("h3", "Each party's own best region"),
+        element("p", _REGION_WORDS, " The line is the recommendation, dashed the default."),
+        element("div", *panels, class_="panels"),
+        folded(
+            "The best regions in numbers",
+            table("Where each party's surface is lowest", ["party", *(a.parameter.name for a in run.axes)], rows),
+        ),
+        element("h3", "The recommendation without each party"),
+        *_left_out(run),
+    )
+
+
+_REGION_WORDS = (
+    "Where the best tenth of a party's own surface lies: the dot is its median, the bar holds the middle 80 %; "
+    "of values without an order, a dot's size is its share."
+)
+
+
+def _agreement_sentence(known: Any) -> str:
+    if not len(known):
+        return "The parties' surfaces are flat: they rank no config above another."
+    mean, low = float(known.mean()), float(known.min())
+    judgement = "agree well" if mean > 0.7 else "agree in part" if mean > 0.3 else "hardly agree"
+    return (
+        f"On which configs are better, the parties {judgement}: the mean rank correlation of two parties' surfaces is "
+        f"{mean:.2f}, the lowest {low:.2f} (1 is full agreement, 0 none)."
+    )
+
+
+def _correlations(names: list[str], matrix: Any) -> Html:
+    cells = [[NONE if math.isnan(r) else f"{r:.2f}" for r in row] for row in matrix]
+    if len(names) <= 12:
+        return table("Rank correlations", ["party", *names], [[n, *row] for n, row in zip(names, cells, strict=True)])
+    others = np.where(np.eye(len(names), dtype=bool), np.nan, matrix)
+    rows = [[name, *_mean_and_lowest(row)] for name, row in zip(names, others, strict=True)]
+    return table("Rank correlation with the other parties", ["party", "mean", "lowest"], rows)
+
+
+def _mean_and_lowest(row: Any) -> list[str]:
+    known = row[~np.isnan(row)]
+    return [f"{known.mean():.2f}", f"{known.min():.2f}"] if len(known) else [NONE, NONE]
+
+
+def _left_out(run: Analysis) -> list[Html]:
+    measured = without_each(run)
+    if measured:
+        return measured
+    found = run.left_out()
+    if not found:
+        words = f"Not computed for more than {MOST_LEFT_OUT} parties: each takes a search of its own."
+        return [element("p", words)]
+    head = ["without", *run.space.names, "worse by"]
+    rows = [[name, *(number(a.config[n]) for n in run.space.names), signed(worse)] for name, a, worse in found]
+    widest = max(worse for _, _, worse in found)
+    words = (
+        "The surface is learnt from the other parties alone and minimised again. The last column is how much worse the "
+        f"surface of all parties finds that config than the recommendation; at most {signed(widest)}."
+    )
+    full = ["(none)", *(number(run.config[name]) for name in run.space.names), signed(0.0)]
+    return [element("p", words), table("Recommendations", head, [full, *rows])]
+
+
+def importance(run: Analysis) -> Html:
+    """Return how much each HP matters to the surface."""
+    named = sorted(zip(run.space.names, run.importance, strict=True), key=lambda pair: -pair[1].total)
+    rows = [[name, f"{value.alone:.0%}", f"{value.total:.0%}"] for name, value in named]
+    words = (
+        "The share of the surface's variance over the whole space that a hyper-parameter makes alone, and together "
+        "with the others (Sobol's first-order and total index, by sampling). One that matters little there "
+        "may still matter near the optimum: see the slices."
+    )
+    return section(
+        *("importance", "Importance of each hyper-parameter"),
+        element("p", words),
+        chart("importance-bars", "Share of the surface's variance", "The table below has the numbers."),
+        table("Importance", ["hyper-parameter", "alone", "with interactions"], rows),
+    )
+
+
+def cost(run: Analysis) -> Html:
+    """Return what the run cost in time, trials, bytes and trainings."""
+    entries = {entry.name: entry for entry in run.result.parties}
+    tried = sum(len(party.trials) + len(party.failed) for party in run.trials)
+    sizes = {party.party: len(party.to_json().encode()) for party in run.trials}
+    seconds = run.result.seconds
+    trained = len(run.result.trainings)
+    saved = (
+        f"{tried} configs were tried inside the {len(run.trials)} parties. Trying each of them on all parties' rows "
+        f"would have taken {tried} federated trainings; this run took {trained}."
+    )
+    left = f"As trials, {sum(sizes.values()):,} bytes left the parties in all."
+    rows = [[n, entries[n].trials, entries[n].failed_trials, f"{size:,}"] for n, size in sizes.items()]
+    steps = [[_STEPS.get(step, step), number(value)] for step, value in seconds.items()]
+    timing = [table("Seconds of each step, over all parties", ["step", "seconds"], steps)] if steps else []
+    return section(
+        *("cost", "Cost"),
+        element("p", saved),
+        element("p", left, " What the training exchanged, sums over all parties, is not counted here." * bool(trained)),
+        *timing,
+        table("Trials and bytes of each party", ["party", "trials", "failed", "bytes of its trials"], rows),
+    )
+
+
+_STEPS = {
+    "describe": "describe the columns",
+    "search": "search locally",
+    "confirm": "confirm on fresh folds",
+    "certify": "sketch the data, and learn from fewer rows",
+    "train": "train the federated model",
+}
+
+
+def disclosure(run: Analysis) -> Html:
+    """Return what left each party, field by field."""
+    result = run.result
+    rows = [*_schema_rows(result.schema), *_search_rows(run)]
+    rows += confirm_rows(run)
+    if result.certificate:
+        words = "averages of at least 10 rows along random directions; sums, minima and maxima of columns"
+        rows += [["certify", "sketch", words]]
+        rows += [["certify", "curves: rows, loss, error", "of the default and the recommendation, on fewer rows"]]
+    rows += train_rows(result)
+    if result.notes:
+        rows += [["any", "notes", "the sentences under the answer"]]
+    names = ", ".join(party.party for party in run.trials)
+    return section(
+        *("disclosure", "What left each party"),
+        element("p", f"The same fields left each of the {len(run.trials)} parties: {names}."),
+        table("Field by field", ["step", "field", "in this run"], rows),
+        element("p", "Rows, predictions and the text of errors did not leave a party. Sums are seen in the clear."),
+    )
+
+
+def _schema_rows(schema: Schema | None) -> list[list[Any]]:
+    if schema is None:
+        return []
+    kinds = ", ".join(f"{column.name} ({column.kind})" for column in schema.columns)
+    texts = [column for column in schema.columns if column.categories]
+    lists = "; ".join(f"{column.name}: {', '.join(column.categories)}" for column in texts)
+    given = "not where the consortium gave the schema"
+    return [
+        ["describe", "columns", f"{kinds}; target {schema.target} ({given})"],
+        ["describe", "categories of text columns", f"{lists} ({given})" if lists else "none"],
+        ["describe", "classes", ", ".join(map(str, schema.classes)) or "none"],
+        ["describe", "rows", "the number of rows"],
+    ]
+
+
+def _search_rows(run: Analysis) -> list[list[Any]]:
+    first = run.trials[0]
+    header = f"its name, its rows, {first.family or 'no family'}, {first.task or 'no task'}, {first.scoring}"
+    reasons = sorted({trial.reason for party in run.trials for trial in party.failed})
+    count = sum(len(party.trials) for party in run.trials)
+    return [
+        ["search", "party, rows, family, task, scoring", header],
+        ["search", "space, space_digest", f"{', '.join(run.space.names)}: their ranges and defaults"],
+        ["search", "trials: config, loss, error, folds, rows", f"{count} in all, as on the panels and the map"],
+        ["search", "failed: config, reason", f"the error's class: {', '.join(reasons)}" if reasons else "none failed"],
+    ]
+
+
+def reproduction(run: Analysis) -> Html:
+    """Return how to do the run again, and how to check that it is the same."""
+    result = run.result
+    command = result.command
+    told = [element("pre", element("code", command))] if command else []
+    decided = {name: value for name in _DECIDED if (value := getattr(result, name)) is not None}
+    digests = [["space", _digest(result.space_digest)]]
+    digests += [[f"trials of {entry.name}", _digest(entry.trials_digest)] for entry in result.parties]
+    if result.model_digest:
+        digests.append([str(result.model), _digest(result.model_digest)])
+    versions = result.versions.items()
+    return section(
+        *("reproduction", "How to reproduce it"),
+        element("p", "The same rows, settings, seed and versions give the same digests."),
+        *told,
+        table("What decided the run", ["setting", "value"], [[name, number(value)] for name, value in decided.items()]),
+        table("Versions", ["library", "version"], [[name, str(value)] for name, value in versions]),
+        folded("Digests (SHA-256)", table("Digests", ["of", "SHA-256"], digests)),
+        folded("The search space", element("pre", element("code", json.dumps(result.space.to_json(), indent=1)))),
+        element("p", "Recommended: ", element("code", config_text(run.config))),
+    )
+
+
+_DECIDED = (
+    "family",
+    "task",
+    "scoring",
+    "folds",
+    "sampler",
+    "surface",
+    "regressor",
+    "alpha",
+    "weights",
+    "objective",
+    "seed",
+)
+
+
+def _digest(value: Any) -> Html:
+    return element("span", value, class_="digest")

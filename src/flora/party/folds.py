@@ -1,0 +1,142 @@
+"""How good configs are on one party's rows: folds, fits, and what came of them."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flora.core.workers import Map, one_thread
+from flora.errors import DataError
+from flora.models.family import ModelFamily, Scores
+from flora.models.rows import Rows
+from flora.problem.path import Path
+from flora.problem.plan import SearchPlan
+from flora.problem.space import Config
+from flora.problem.trials import loss_of
+from flora.randomness import derived_seed
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of one config: a loss for each fold, the same for what its fit passed through, or a failure."""
+
+    config: Config
+    fold_losses: tuple[float, ...]
+    path: tuple[tuple[Config, tuple[float, ...]], ...] = ()
+    seconds: float = 0.0
+    failure: str | None = None
+
+    def led_by_its_best(self) -> Self:
+        """Return the same, with the config of the path that did best in front: it is what the sampler learns from."""
+        if self.failure is not None:
+            return self
+        whole = [(self.config, self.fold_losses), *self.path]
+        best = min(range(len(whole)), key=lambda k: np.mean(whole[k][1]))
+        config, losses = whole.pop(best)
+        return replace(self, config=config, fold_losses=losses, path=tuple(whole))
+
+    def apart(self) -> list[Self]:
+        """Return the config and each of its path as outcomes of their own."""
+        alone = replace(self, path=())
+        return [alone, *(replace(alone, config=config, fold_losses=losses) for config, losses in self.path)]
+
+    def loss_and_error(self) -> tuple[float, float]:
+        """Return the mean loss and its standard error over the folds."""
+        return mean_and_error(self.fold_losses)
+
+
+def mean_and_error(losses: Any) -> tuple[float, float]:
+    """Return the mean of the folds' losses and its standard error."""
+    return float(np.mean(losses)), float(np.std(losses, ddof=1) / math.sqrt(len(losses)))
+
+
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # the rows to train on, the rows to test on
+
+
+def along(config: Config, path: Path | None) -> list[Config]:
+    """Return what one fit scores: the config, then the stops of the path that it is not at."""
+    if path is None:
+        return [dict(config)]
+    stops = path.configs(config)
+    if path.name in config:
+        return [dict(config), *(stop for stop in stops if stop[path.name] != config[path.name])]
+    return stops
+
+
+def folds_of(rows: Rows, plan: SearchPlan, party: str, purpose: str) -> list[Fold]:
+    """Return the folds, the same for every config: stratified for classes, with K at most the smallest class."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    count = fold_count(rows, plan.folds)
+    splitter = StratifiedKFold if rows.schema.task == "classification" else KFold
+    folds = splitter(count, shuffle=True, random_state=derived_seed(plan.seed, party, "folds", purpose))
+    return list(folds.split(rows.y, rows.y))
+
+
+def fold_count(rows: Rows, asked: int) -> int:
+    """Return the number of folds that the rows allow: at most the smallest class, or the rows themselves."""
+    if rows.schema.task == "classification":
+        smallest = int(np.unique(rows.y, return_counts=True)[1].min())
+    else:
+        smallest = len(rows)
+    if smallest < 2:
+        raise DataError(f"cross-validation needs at least 2 rows of each class, got {smallest}")
+    return min(asked, smallest)
+
+
+@dataclass(frozen=True)
+class FoldTask:
+    """One fit: all that a worker needs for it."""
+
+    family: ModelFamily
+    config: Config
+    train: Rows
+    test: Rows
+    scoring: str
+    seed: int
+    path: tuple[Config, ...] = ()
+
+
+def score_fold(task: FoldTask) -> Scores | str:
+    """Fit and score one fold, in whatever process this is; a fit that fails says why.
+
+    It says so in its answer: what is raised to the search is then a worker's end, never a config's fault.
+    """
+    try:
+        with one_thread():
+            return task.family.score(task.config, task.train, task.test, task.scoring, task.seed, task.path)
+    except Exception as error:  # whatever a user's estimator may raise
+        return f"{type(error).__name__}: {error}"
+
+
+def try_configs(
+    family: ModelFamily,
+    configs: Sequence[Config],
+    rows: Rows,
+    folds: Sequence[Fold],
+    plan: SearchPlan,
+    name: tuple[Any, ...],
+    spread: Map,
+) -> Tried:
+    """Return what came of a config, and of those on its path, on all folds; a fit that fails makes a failed trial."""
+    began = time.perf_counter()
+    config, *path = configs
+    seeds = [derived_seed(plan.seed, *name, k) for k in range(len(folds))]
+    tasks = [
+        FoldTask(family, config, rows.take(train), rows.take(test), plan.scoring, seed, tuple(path))
+        for seed, (train, test) in zip(seeds, folds, strict=True)
+    ]
+    answers = spread(score_fold, tasks)
+    seconds = time.perf_counter() - began
+    scores = [answer for answer in answers if not isinstance(answer, str)]
+    for failure in (answer for answer in answers if isinstance(answer, str)):
+        return Tried(config, (), seconds=seconds, failure=failure)
+    losses = [tuple(loss_of(plan.scoring, fold[k][1]) for fold in scores) for k in range(len(scores[0]))]
+    if not np.isfinite(losses).all():
+        return Tried(config, (), seconds=seconds, failure=f"ArithmeticError: {plan.scoring} is not always finite")
+    passed = [(scores[0][k][0], losses[k]) for k in range(1, len(losses))]
+    return Tried(config, losses[0], tuple(passed), seconds)

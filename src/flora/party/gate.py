@@ -1,0 +1,185 @@
+"""The party's gate: what stands between a party and whatever carries its replies.
+
+An engine brings a step to the gate and takes a reply from it. Here, and in no engine, the party's consent is asked,
+a person says yes where that is wished, time and sizes are limited, and all that leaves is written down beforehand.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from flora.core.codec import to_document
+from flora.core.collective import Collective, Floats, Reduction
+from flora.core.workers import one_thread
+from flora.errors import CollectiveError, ConsentError
+from flora.party.audit import AuditLog
+from flora.party.consent import Consent
+from flora.party.party import Party
+from flora.problem.messages import Reply, Step
+from flora.problem.wire import reply_text
+
+Say = Callable[[str], None]
+Ask = Callable[[str], bool]
+
+
+def _nobody_hears(text: str) -> None:
+    """Say nothing."""
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One party's gate. Without a log nothing is written down, without a person nobody is asked."""
+
+    party: Party
+    consent: Consent = field(default_factory=Consent.of_everything)
+    log: AuditLog | None = None
+    to: str = "the aggregator"  # in the log: where it went
+    person: Ask | None = None
+    say: Say = _nobody_hears
+    stopped: Callable[[], bool] = _never
+
+    @property
+    def name(self) -> str:
+        """The party's name."""
+        return self.party.name
+
+    def answer(self, step: Step, collective: Collective | None = None) -> Reply:
+        """Return what may leave as the reply to a step; when this returns, it is written down."""
+        reply = self._reply(step, collective)
+        if self.log is not None or self.person is not None:
+            self._leaves(step, reply_text(reply, step))
+        return reply
+
+    def letter(self, step: Step, collective: Collective | None = None) -> str:
+        """Return the same as text, for an engine that carries it to another machine."""
+        text = reply_text(self._reply(step, collective), step)
+        self._leaves(step, text)
+        return text
+
+    def refusal(self, words: dict[str, str]) -> dict[str, str]:
+        """Return words that leave in place of a reply, a refusal or an error's class: these are written down, too."""
+        if self.log is not None:
+            self.log.record("no reply", self.to, json.dumps(words).encode())
+        return words
+
+    def _reply(self, step: Step, collective: Collective | None) -> Reply:
+        self.consent.check(step)
+        if step.together:
+            size = collective.size if collective else 1
+            self._confirm(step, f"take part in {step.name!r} with {size} parties: sums leave", to_document(step))
+        self.consent.check_rows(self.party.source.count)
+        began = time.monotonic()
+
+        def stopped() -> bool:
+            self.consent.check_seconds(time.monotonic() - began)
+            return self.stopped()
+
+        def report(party: str, done: int, total: int) -> None:
+            self.party.progress(party, done, total)
+            if stopped():
+                raise CollectiveError("the run was stopped")
+
+        self.say(f"{step.name}: begins")
+        with one_thread(), self._sums(step, collective, stopped) as watched:
+            reply = replace(self.party, progress=report).answer(step, watched)
+        stopped()
+        self.say(f"{step.name}: done in {time.monotonic() - began:.1f} s")
+        return self.consent.apply(step, reply)
+
+    @contextmanager
+    def _sums(
+        self, step: Step, collective: Collective | None, stopped: Callable[[], bool]
+    ) -> Iterator[Collective | None]:
+        """Write down that sums leave, before the first and after the last, however the exchange ends."""
+        if collective is None or not step.together:
+            yield collective
+            return
+        watched = WatchedCollective(collective, stopped)
+        if self.log is not None:
+            self.log.record(f"{step.name}: sums begin", self.to, b"", f"{collective.size} parties")
+        try:
+            yield watched
+        finally:
+            if self.log is not None:
+                note = (
+                    f"{watched.calls} messages of {watched.sent} bytes; the data is the SHA-256 of all of them in order"
+                )
+                self.log.record(f"{step.name}: sums", self.to, watched.digest.hexdigest().encode(), note)
+            waited = f"{watched.waiting:.1f} s of it waiting"
+            self.say(f"{step.name}: {watched.calls} sums, {watched.sent} bytes out, {watched.received} in, {waited}")
+
+    def _confirm(self, step: Step, what: str, shown: Any) -> None:
+        """Show the person what is at stake, and go on only with a yes."""
+        if self.person is not None and not self.person(f"{what}\n{json.dumps(shown, indent=1)}"):
+            raise ConsentError(f"the administrator of {self.name!r} said no to {step.name!r}")
+
+    def _leaves(self, step: Step, text: str) -> None:
+        """Let a reply leave: shown first if so wished, and written down."""
+        if step.name != "train":  # a model was made of sums, to which the person has said yes
+            self._confirm(step, f"send this reply to {step.name!r}", json.loads(text))
+        if self.log is not None:
+            self.log.record(f"{step.name}: reply", self.to, text.encode())
+        self.say(f"{step.name}: sent {len(text)} bytes to {self.to}")
+
+
+@dataclass
+class WatchedCollective:
+    """A party's end of a collective: each call is counted, digested and in time."""
+
+    inner: Collective
+    stopped: Callable[[], bool]
+    calls: int = 0
+    sent: int = 0  # bytes
+    received: int = 0
+    waiting: float = 0.0  # seconds
+    digest: Any = field(default_factory=hashlib.sha256)  # over all that was sent, in order
+
+    @property
+    def rank(self) -> int:
+        """This party's rank."""
+        return self.inner.rank
+
+    @property
+    def size(self) -> int:
+        """The number of parties."""
+        return self.inner.size
+
+    @property
+    def far(self) -> bool:
+        """Whether an exchange takes long."""
+        return self.inner.far
+
+    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
+        """Return the parties' elementwise sum or maximum."""
+        own = np.ascontiguousarray(values, dtype=np.float64)
+        with self._counted(own.tobytes()):
+            total = self.inner.allreduce(values, reduction)
+        self.received += total.nbytes
+        return total
+
+    def allgather(self, data: bytes) -> Sequence[bytes]:
+        """Return every party's bytes."""
+        with self._counted(data):
+            found = self.inner.allgather(data)
+        self.received += sum(map(len, found))
+        return found
+
+    @contextmanager
+    def _counted(self, data: bytes) -> Iterator[None]:
+        if self.stopped():
+            raise CollectiveError("the run was stopped")
+        self.digest.update(data)
+        self.calls, self.sent = self.calls + 1, self.sent + len(data)
+        began = time.perf_counter()
+        yield
+        self.waiting += time.perf_counter() - began

@@ -1,0 +1,71 @@
+"""Local HPO on one party's rows: line 3 of the paper's algorithm.
+
+A search is a function of the rows, the plan and the party's name. It keeps its trials in an Optuna storage file and
+writes each one whole, so that a killed search goes on where it stopped and ends with the very same trials.
+"""
+
+from collections.abc import Callable
+from pathlib import Path as FilePath
+
+from flora.core.workers import Map, one_by_one
+from flora.errors import FloraError, InputError
+from flora.models.family import ModelFamily
+from flora.models.rows import Rows
+from flora.party.folds import along, folds_of, try_configs
+from flora.party.study import Study
+from flora.problem.path import Path, path_of
+from flora.problem.plan import SearchPlan
+from flora.problem.trials import MOST_TRIALS, PartyTrials
+
+Progress = Callable[[str, int, int], None]  # party, trials done, trials asked for
+
+
+def no_progress(party: str, done: int, total: int) -> None:
+    """Show nothing."""
+
+
+def search_locally(
+    rows: Rows,
+    plan: SearchPlan,
+    family: ModelFamily,
+    *,
+    party: str,
+    storage: FilePath | None = None,
+    spread: Map = one_by_one,
+    progress: Progress = no_progress,
+) -> PartyTrials:
+    """Return the party's trials: the default config first, then what the sampler proposes.
+
+    Args:
+        rows: The party's rows.
+        plan: What is to be searched.
+        family: The kind of model.
+        party: The party's name; it decides the party's streams of randomness.
+        storage: The file that keeps the search; without one a killed search is lost.
+        spread: Shares out the folds of a trial.
+        progress: Is told after each trial.
+    """
+    folds = folds_of(rows, plan, party, "search")
+    path = path_of(plan, family.passes_through)
+    searched = path.rest(plan.space) if path else plan.space
+    _check_length(plan, path)
+    with Study.open(storage, plan, party, rows, searched) as study:
+        progress(party, study.count, plan.trials)
+        for number in range(study.count, plan.trials):
+            configs = along(study.propose(number), path)
+            tried = try_configs(family, configs, rows, folds, plan, (party, "trial", number), spread)
+            study.add(tried if number == 0 else tried.led_by_its_best())
+            progress(party, study.count, plan.trials)
+        found = study.party_trials(plan.trials, len(rows))
+    if not found.trials:
+        first = study.first_failure
+        raise FloraError(f"party {party!r}: every trial failed, the first with {first}")
+    return found if plan.send is None else found.keep_best(plan.send)
+
+
+def _check_length(plan: SearchPlan, path: Path | None) -> None:
+    first, each = len(along(plan.space.default, path)), len(path.stops) if path else 1
+    most = 1 + (MOST_TRIALS - first) // each
+    if plan.trials > most:
+        why = f", for each has {each} losses" if path else ""
+        raise InputError(f"trials must be at most {most}{why}, got {plan.trials}")

@@ -1,0 +1,155 @@
+"""The memory of a local search: an Optuna study in a file, one whole trial at a time."""
+
+import fcntl
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import optuna
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from flora.errors import InputError
+from flora.models.rows import Rows
+from flora.party.folds import Tried, mean_and_error
+from flora.party.optuna_space import config_from, distributions_of, params_from
+from flora.party.samplers import make_sampler
+from flora.problem.plan import SearchPlan, first_difference
+from flora.problem.space import Config, SearchSpace
+from flora.problem.trials import FailedTrial, PartyTrials, Trial
+from flora.randomness import derived_seed
+
+
+@dataclass
+class Study:
+    """An open search. No trial is ever half in the file: one is asked for in memory, and stored when it is done."""
+
+    plan: SearchPlan
+    party: str
+    memory: optuna.Study
+    file: optuna.Study | None
+    searched: SearchSpace  # the plan's space, without an HP that each fit passes through anyway
+    asked: optuna.Trial | None = field(default=None)
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls, storage: Path | None, plan: SearchPlan, party: str, rows: Rows, searched: SearchSpace
+    ) -> Iterator[Self]:
+        """Open or begin the search that ``storage`` keeps, for this process alone."""
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        memory = optuna.create_study(study_name=party)
+        if storage is None:
+            yield cls(plan, party, memory, None, searched)
+            return
+        with _locked(storage):
+            database = optuna.storages.RDBStorage(f"sqlite:///{storage}")
+            try:
+                file = optuna.create_study(storage=database, study_name=party, load_if_exists=True)
+                _check_same_search(storage, file, _identity(plan, rows))
+                memory.add_trials(file.get_trials(deepcopy=False))
+                yield cls(plan, party, memory, file, searched)
+            finally:
+                database.engine.dispose()
+
+    @property
+    def count(self) -> int:
+        """The number of trials that are done."""
+        return len(self.memory.get_trials(deepcopy=False, states=[TrialState.COMPLETE, TrialState.FAIL]))
+
+    @property
+    def first_failure(self) -> str:
+        """What the first failed trial said."""
+        failed = self.memory.get_trials(deepcopy=False, states=[TrialState.FAIL])
+        return str(failed[0].user_attrs["failure"]) if failed else "no trial"
+
+    def propose(self, number: int) -> Config:
+        """Return the HPs of trial ``number``: the default, then a function of the history and the number's seed."""
+        if number == 0:
+            return self.plan.space.default
+        self.memory.sampler = make_sampler(
+            self.plan.sampler, derived_seed(self.plan.seed, self.party, "propose", number)
+        )
+        self.asked = self.memory.ask(distributions_of(self.searched))
+        return config_from(self.searched, self.asked.params)
+
+    def add(self, outcome: Tried) -> None:
+        """Store one finished trial, in one transaction."""
+        params = params_from(self.searched, outcome.config) if self.asked is None else self.asked.params
+        frozen = _frozen(outcome, params, self.searched)
+        if self.file is not None:
+            self.file.add_trial(frozen)
+        if self.asked is None:
+            self.memory.add_trial(frozen)
+            return
+        for key, value in frozen.user_attrs.items():
+            self.asked.set_user_attr(key, value)
+        self.memory.tell(self.asked, frozen.value, frozen.state)
+        self.asked = None
+
+    def party_trials(self, most: int, rows: int) -> PartyTrials:
+        """Return what may leave the party of the first ``most`` trials."""
+        trials: list[Trial] = []
+        failed: list[FailedTrial] = []
+        for stored in self.memory.get_trials(deepcopy=False)[:most]:
+            attributes = stored.user_attrs
+            if stored.state == TrialState.FAIL:
+                failed.append(FailedTrial(attributes["config"], attributes["failure"].split(":")[0]))
+                continue
+            for config, fold_losses in [(attributes["config"], attributes["fold_losses"]), *attributes["path"]]:
+                trials.append(Trial(config, *mean_and_error(fold_losses), len(fold_losses), rows))
+        plan = self.plan
+        return PartyTrials(
+            self.party, rows, plan.space, plan.scoring, tuple(trials), tuple(failed), plan.family, plan.task
+        )
+
+
+def _frozen(outcome: Tried, params: Mapping[str, Any], searched: SearchSpace) -> FrozenTrial:
+    attributes = {
+        "config": dict(outcome.config),
+        "seconds": outcome.seconds,
+        "fold_losses": list(outcome.fold_losses),
+        "path": [[dict(config), list(losses)] for config, losses in outcome.path],
+        **({} if outcome.failure is None else {"failure": outcome.failure}),
+    }
+    return create_trial(
+        state=TrialState.COMPLETE if outcome.failure is None else TrialState.FAIL,
+        value=outcome.loss_and_error()[0] if outcome.failure is None else None,
+        params=dict(params),
+        distributions=distributions_of(searched),
+        user_attrs=attributes,
+    )
+
+
+def _identity(plan: SearchPlan, rows: Rows) -> dict[str, Any]:
+    """Return all that decides the trials. The digest of the rows stays in the party's own file."""
+    digest = hashlib.sha256(np.ascontiguousarray(rows.X).tobytes())
+    digest.update(np.ascontiguousarray(rows.y).tobytes())
+    identity: dict[str, Any] = json.loads(plan.identity())
+    return {**identity, "rows": digest.hexdigest()}
+
+
+def _check_same_search(path: Path, study: optuna.Study, identity: Mapping[str, Any]) -> None:
+    stored = study.user_attrs.get("flora")
+    if stored is None:  # new, or killed in its first moment
+        study.set_user_attr("flora", dict(identity))
+        return
+    difference = first_difference(stored, identity)
+    if difference:
+        raise InputError(f"{path} holds another search: {difference}; use another output, or delete it")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other processes out; the lock goes with the process, even with kill -9."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(path.name + ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{path} is in use by another search that is running now") from None
+        yield

@@ -1,0 +1,207 @@
+"""All that aggregator and parties say to each other: a record for each step, and one for each reply.
+
+What is not a field of a reply cannot leave a party: a test pins the fields. Inside a step in which the parties work
+together they add up over a :class:`~flora.core.collective.Collective`; nothing else passes between them.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from flora.core.codec import FLAT
+from flora.core.rules import Amount, Measure, Name, Sentence, Share, Total, check
+from flora.errors import WireError
+from flora.problem.learning_curve import LearningCurve
+from flora.problem.plan import SearchPlan
+from flora.problem.schema import Schema, Task
+from flora.problem.sketch import Sketch
+from flora.problem.space import Config
+from flora.problem.trials import PartyTrials, Trial
+
+MOST_CONFIGS = 1_000  # that one step asks for
+
+
+@dataclass(frozen=True)
+class Describe:
+    """What are your columns? With a schema: do your columns fit it?"""
+
+    name: ClassVar[str] = "describe"
+    together: ClassVar[bool] = False
+    schema: Schema | None = None  # given by the consortium: then no column's name leaves
+    task: Task | None = None
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+
+
+@dataclass(frozen=True)
+class Search:
+    """Tune on your own rows, and send the pairs of configs and losses."""
+
+    name: ClassVar[str] = "search"
+    together: ClassVar[bool] = False
+    plan: SearchPlan
+    schema: Schema | None = None
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+
+
+@dataclass(frozen=True)
+class Confirm:
+    """Measure these configs beside the default, on folds that the search has not seen."""
+
+    name: ClassVar[str] = "confirm"
+    together: ClassVar[bool] = False
+    plan: SearchPlan
+    schema: Schema | None
+    configs: tuple[Config, ...]
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+        _check_configs(self.plan, self.configs)
+
+
+@dataclass(frozen=True)
+class Certify:
+    """Tell how your rows are distributed, in means over rows, and how losses fall with more rows."""
+
+    name: ClassVar[str] = "certify"
+    together: ClassVar[bool] = True
+    plan: SearchPlan
+    schema: Schema
+    configs: tuple[Config, ...]
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+        _check_configs(self.plan, self.configs)
+
+
+@dataclass(frozen=True)
+class Train:
+    """Train one model together."""
+
+    name: ClassVar[str] = "train"
+    together: ClassVar[bool] = True
+    plan: SearchPlan
+    schema: Schema
+    config: Config
+    held: Share = 0.0  # of each party's rows: a first pass is judged by them
+    choose: bool = False  # the place on a path, by these rows
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+
+
+Step = Describe | Search | Confirm | Certify | Train
+STEPS: dict[str, type[Step]] = {step.name: step for step in (Describe, Search, Confirm, Certify, Train)}
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """One config measured by a party, and how much lower its loss is than the default's, on the same folds."""
+
+    trial: Trial = field(metadata=FLAT)
+    gain: Measure
+    gain_error: Amount
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+
+    @property
+    def config(self) -> Config:
+        """The config that was measured."""
+        return self.trial.config
+
+
+@dataclass(frozen=True)
+class DescribeReply:
+    """A party's columns, unless they were given."""
+
+    party: Name
+    rows: Total
+    schema: Schema | None = None
+    notes: tuple[Sentence, ...] = ()  # sentences for the user: a constant column, folds reduced
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+
+
+@dataclass(frozen=True)
+class SearchReply:
+    """What a party tried."""
+
+    party: Name
+    rows: Total
+    trials: PartyTrials
+    notes: tuple[Sentence, ...] = ()
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+        _check_own(self.party, self.trials)
+
+
+@dataclass(frozen=True)
+class ConfirmReply:
+    """What a party measured, the default first."""
+
+    party: Name
+    rows: Total
+    confirmations: tuple[Confirmation, ...]
+    notes: tuple[Sentence, ...] = ()
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+
+
+@dataclass(frozen=True)
+class CertifyReply:
+    """A sketch of a party's rows, and its learning curves."""
+
+    party: Name
+    rows: Total
+    sketch: Sketch | None
+    curves: tuple[LearningCurve, ...]
+    notes: tuple[Sentence, ...] = ()
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+        _check_own(self.party, *([self.sketch] if self.sketch else []), *self.curves)
+
+
+@dataclass(frozen=True)
+class TrainReply:
+    """The model, which is the same bytes from each party."""
+
+    party: Name
+    rows: Total
+    model: bytes
+    config: Config  # as trained, with what was chosen inside the training
+    held_loss: Measure | None = None  # on the rows that this party held out, where there are any
+    notes: tuple[Sentence, ...] = ()
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+
+
+Reply = DescribeReply | SearchReply | ConfirmReply | CertifyReply | TrainReply
+REPLIES: dict[str, type[Reply]] = {  # which reply goes with which step
+    "describe": DescribeReply,
+    "search": SearchReply,
+    "confirm": ConfirmReply,
+    "certify": CertifyReply,
+    "train": TrainReply,
+}
+
+
+def _check_configs(plan: SearchPlan, configs: tuple[Config, ...]) -> None:
+    if not 1 <= len(configs) <= MOST_CONFIGS:
+        raise WireError(f"configs must be 1 to {MOST_CONFIGS}, got {len(configs)}")
+    for config in configs:
+        plan.space.check(config)
+
+
+def _check_own(party: str, *parts: Any) -> None:
+    """Raise where a part of a reply says that it is another party's."""
+    for part in parts:
+        if part.party != party:
+            raise WireError(f"{type(part).__name__}: its party must be the sender's {party!r}, got {part.party!r}")

@@ -1,0 +1,237 @@
+"""What a run came to, as one record: ``result.json`` is its text."""
+
+import hashlib
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, Self
+
+from flora.aggregator.aggregation import Aggregation
+from flora.aggregator.choose import Candidate, Objective
+from flora.aggregator.verdict import Basis, Decision, gamma
+from flora.core.codec import FLAT, to_document, to_json
+from flora.core.documents import Format
+from flora.core.rules import check
+from flora.problem.schema import Schema
+from flora.problem.space import Config, SearchSpace
+from flora.problem.trials import Gain, PartyTrials
+from flora.program.request import Request
+from flora.program.single_shot import Outcome
+
+MODEL = "model.flora"
+LIBRARIES = ("lightgbm", "numpy", "optuna", "pandas", "scikit-learn", "scipy", "skops")
+FORMAT = Format("flora-result", most=256 * 2**20)
+
+
+@dataclass(frozen=True)
+class StatedGain:
+    """A gain with the ends of its interval of one standard error."""
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+
+    @classmethod
+    def of(cls, gain: Gain) -> Self:
+        """Return a gain as it is stated."""
+        return cls(gain.estimate, gain.low, gain.high, gain.error)
+
+
+@dataclass(frozen=True)
+class MeasuredGain:
+    """What one party measured in the confirmation round, and how it stands beside the others."""
+
+    gain: float
+    gain_error: float
+    distance: float | None  # from the others' mean, in standard errors
+    disagrees: bool
+    config_without: Config | None  # what the others recommend
+    verdict_without: Decision | None
+
+
+@dataclass(frozen=True)
+class PartyResult:
+    """One party's line of the result."""
+
+    name: str
+    rows: int | None
+    trials: int
+    failed_trials: int
+    best_loss: float
+    best_loss_error: float | None
+    default_loss: float | None
+    default_loss_error: float | None
+    recommended_loss: float | None
+    recommended_loss_error: float | None
+    trials_digest: str
+    measured: MeasuredGain | None = field(default=None, metadata=FLAT)
+
+    @classmethod
+    def of(cls, party: PartyTrials, found: Aggregation) -> Self:
+        """Return a party's line, with what it measured in the confirmation round, if there was one."""
+        diagnosis = found.diagnoses.get(party.party)
+        default = found.confirmed[party.party][0].trial if diagnosis else party.default
+        recommended = diagnosis.measured if diagnosis else None
+        return cls(
+            party.party,
+            party.rows,
+            len(party.trials),
+            len(party.failed),
+            party.best.loss,
+            party.best.error,
+            default.loss if default else None,
+            default.error if default else None,
+            recommended.trial.loss if recommended else None,
+            recommended.trial.error if recommended else None,
+            party.digest,
+            MeasuredGain(
+                diagnosis.measured.gain,
+                diagnosis.measured.gain_error,
+                diagnosis.distance,
+                diagnosis.disagrees,
+                diagnosis.config_without,
+                diagnosis.verdict_without,
+            )
+            if diagnosis
+            else None,
+        )
+
+
+@dataclass(frozen=True)
+class CandidateResult:
+    """A config that all parties measured."""
+
+    config: Config
+    measured: Config  # the same, but for what grows with the rows
+    keeps_up: bool
+    gain: StatedGain = field(metadata=FLAT)
+
+    @classmethod
+    def of(cls, candidate: Candidate) -> Self:
+        """Return a candidate as it is stated."""
+        return cls(candidate.config, candidate.measured, candidate.keeps_up, StatedGain.of(candidate.gain))
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """One federated training, and its loss on the rows that were held out, where there were any."""
+
+    config: Config
+    held_loss: float | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run came to. All that a person or a program may want to know of it, but for the trials and the model."""
+
+    config: Config
+    default: Config | None
+    verdict: Decision | None
+    verdict_basis: Basis | None
+    expected_gain: StatedGain | None
+    predicted_loss: float
+    predicted_loss_error: float
+    objective: Objective
+    parties: tuple[PartyResult, ...]
+    candidates: tuple[CandidateResult, ...]
+    family: str | None
+    task: str | None
+    surface: str
+    regressor: str
+    alpha: float
+    weights: str
+    scoring: str
+    seed: int
+    gamma_p: float | None
+    space: SearchSpace
+    space_digest: str
+    versions: Mapping[str, str]
+    folds: int | None = None
+    sampler: str | None = None
+    trained_config: Config | None = None  # None: no model was trained
+    chosen_in_training: tuple[str, ...] = ()
+    trainings: tuple[TrainingResult, ...] = ()
+    training: str | None = None  # how the parties trained together, in a sentence
+    model: str | None = None
+    model_digest: str | None = None
+    schema: Schema | None = None
+    notes: tuple[str, ...] = ()
+    certificate: Mapping[str, Any] | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    command: str | None = None
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    @property
+    def measured(self) -> bool:
+        """Whether the parties measured the recommendation."""
+        return any(party.measured for party in self.parties)
+
+    @property
+    def measured_config(self) -> Config:
+        """The recommendation as the parties measured it, with their few rows: what their losses and surface say."""
+        return next((each.measured for each in self.candidates if each.config == self.config), self.config)
+
+    def to_document(self) -> dict[str, Any]:
+        """Return ``result.json`` as JSON's types."""
+        return {"format": FORMAT.name, "version": FORMAT.version, **to_document(self)}
+
+    def to_text(self) -> str:
+        """Return ``result.json``."""
+        return FORMAT.text(to_document(self))
+
+    @classmethod
+    def from_text(cls, text: str | bytes, source: str) -> Self:
+        """Read a ``result.json``."""
+        return FORMAT.record(cls, text, source)
+
+
+def result_of(outcome: Outcome, request: Request, seconds: Mapping[str, float]) -> Result:
+    """Return what a run came to."""
+    found, plan, trained = outcome.found, outcome.plan, outcome.trained
+    verdict, first, surface = found.verdict, found.trials[0], request.surface
+    return Result(
+        config=found.recommendation.config,
+        default=dict(first.space.default) or None,
+        verdict=verdict.decision if verdict else None,
+        verdict_basis=verdict.basis if verdict else None,
+        expected_gain=StatedGain.of(verdict.gain) if verdict else None,
+        predicted_loss=found.recommendation.loss,
+        predicted_loss_error=found.recommendation.error,
+        objective=request.objective,
+        parties=tuple(PartyResult.of(party, found) for party in found.trials),
+        candidates=tuple(map(CandidateResult.of, found.choice.candidates)) if found.choice else (),
+        family=first.family,
+        task=first.task,
+        surface=surface.name,
+        regressor=surface.regressor,
+        alpha=surface.alpha,
+        weights=surface.weights,
+        scoring=first.scoring,
+        seed=request.seed,
+        gamma_p=gamma(found.trials),
+        space=first.space,
+        space_digest=first.space.digest,
+        versions=versions(),
+        folds=plan.folds if plan else None,
+        sampler=plan.sampler if plan else None,
+        trained_config=trained.config if trained else None,
+        chosen_in_training=trained.chosen if trained else (),
+        trainings=tuple(TrainingResult(training.config, training.loss) for training in outcome.trainings),
+        training=found.family.note if trained and found.family else None,
+        model=MODEL if trained else None,
+        model_digest=hashlib.sha256(outcome.model).hexdigest() if trained else None,
+        schema=outcome.schema,
+        notes=outcome.notes,
+        certificate=to_json(outcome.certificate.to_json()) if outcome.certificate else None,
+        seconds={name: round(value, 3) for name, value in seconds.items()},
+    )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a run depends on."""
+    libraries = {name: version(name) for name in LIBRARIES}
+    return {"flora": version("flora-hpo"), "python": platform.python_version(), **libraries}

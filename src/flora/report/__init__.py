@@ -1,5 +1,0 @@
-"""A report of one run: one HTML page that needs no network, for the screen, the phone and paper."""
-
-from flora.report.assembly import page
-
-__all__ = ["page"]

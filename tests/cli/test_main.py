@@ -1,0 +1,543 @@
+"""The command line: whole runs, and one clear line for each kind of bad input."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from flora.cli.main import COMMANDS, main, make_parser
+from flora.engines.files import read_reply_file, read_step_file, step_file
+from flora.problem.messages import Confirm, Confirmation, ConfirmReply
+from flora.problem.plan import SearchPlan
+from flora.problem.space import Config, Integer, SearchSpace
+from flora.problem.trials import PartyTrials, Trial
+from flora.problem.wire import reply_text
+from tests.conftest import SVM_SPACE, two_moons
+
+QUICK = ["--model", "svm", "--trials", "4", "--cv", "3"]
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def flora(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command line and return the exit code and what was printed."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        try:
+            code = main([str(argument) for argument in arguments])
+        except SystemExit as exit_:  # argparse leaves this way
+            code = int(exit_.code or 0)
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+def refused(outcome: tuple[int, str, str], *words: str) -> None:
+    """Assert exit code 2, one line that holds the words, nothing on standard output."""
+    code, out, err = outcome
+    assert code == 2, err
+    assert out == ""
+    assert err.count("\n") == 1, err
+    assert "Traceback" not in err
+    for word in words:
+        assert word in err, err
+
+
+class TestWholeRuns:
+    def test_tune_on_three_files(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        code, printed, err = flora("tune", *party_files, "--target", "kind", *QUICK, "--out", out, "--json")
+        assert (code, err) == (0, "")
+        document = json.loads(printed)
+        assert document == json.loads((out / "result.json").read_text())
+        promised = [
+            "config",
+            "default",
+            "verdict",
+            "expected_gain",
+            "parties",
+            "surface",
+            "scoring",
+            "seed",
+            "gamma_p",
+            "model",
+            "versions",
+        ]
+        assert set(promised) <= set(document)
+        assert document["verdict"] in ("use", "keep-defaults")
+        assert {"estimate", "low", "high"} <= set(document["expected_gain"])
+        assert [party["name"] for party in document["parties"]] == ["north", "south", "west"]
+        assert [party["rows"] for party in document["parties"]] == [60, 45, 80]
+        for party in document["parties"]:
+            assert party["default_loss"] - party["recommended_loss"] == pytest.approx(party["gain"])
+            assert party["default_loss_error"] > 0
+            stored = PartyTrials.read(out / "trials" / f"{party['name']}.json")
+            assert stored.digest == party["trials_digest"]
+        assert (out / document["model"]).is_file()
+
+    def test_a_run_leaves_a_page_to_look_at(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        assert flora("tune", *party_files, "--target", "kind", *QUICK, "--out", out)[0] == 0
+        page = (out / "report.html").read_text()
+        assert "north" in page
+        assert f"--out {out}" in page
+        assert flora("report", out, "--out", tmp_path / "again.html")[0] == 0
+        assert (tmp_path / "again.html").read_text() == page
+        refused(flora("report", tmp_path), "has no result.json")
+        (out / "trials" / "west.json").unlink()
+        refused(flora("report", out), "west")
+
+    def test_search_and_aggregate_recommend_what_tune_recommends(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        options = [*QUICK, "--seed", "5"]
+        _, printed, _ = flora("tune", *party_files, "--target", "kind", *options, "--out", tmp_path / "run", "--json")
+        files = [tmp_path / f"trials-{path.stem}.json" for path in party_files]
+        for data, file in zip(party_files, files, strict=True):
+            assert flora("search", data, "--target", "kind", *options, "--out", file)[0] == 0
+        candidates = tmp_path / "candidates.json"
+        proposed = flora("aggregate", *files, "--seed", "5", "--propose", 8, "--out", candidates)
+        assert proposed[0] == 0
+        assert "flora answer DATA" in proposed[1]
+        answers = [tmp_path / f"answer-{path.stem}.json" for path in party_files]
+        for data, file in zip(party_files, answers, strict=True):
+            assert flora("answer", data, candidates, "--target", "kind", "--out", file)[0] == 0
+        code, aggregated, _ = flora("aggregate", *reversed(files), *answers, "--seed", "5", "--json")
+        assert code == 0
+        tuned, by_mail = json.loads(printed), json.loads(aggregated)
+        only_a_run = ["sampler", "trained_config", "chosen_in_training", "trainings", "training", "model"]
+        only_a_run += ["model_digest", "schema", "seconds", "command"]
+        assert {key: tuned[key] for key in by_mail if key not in only_a_run} == {
+            key: value for key, value in by_mail.items() if key not in only_a_run
+        }
+        assert by_mail["model"] is None
+        assert by_mail["verdict_basis"] == "measured"
+        surface_alone = json.loads(flora("aggregate", *files, "--seed", "5", "--json")[1])
+        assert surface_alone["verdict_basis"] == "predicted"
+        for data, file in zip(party_files, files, strict=True):
+            assert file.read_bytes() == (tmp_path / "run" / "trials" / f"{data.stem}.json").read_bytes()
+
+    def test_predict_gives_text_labels_back(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        out, new = tmp_path / "run", tmp_path / "new.csv"
+        flora("tune", *party_files, "--target", "kind", *QUICK, "--out", out)
+        two_moons(50, 3)[["y", "x"]].to_csv(new, index=False)
+        code, printed, _ = flora("predict", out, new)
+        assert code == 0
+        assert set(printed.split("\n")[1:-1]) == {"upper", "lower"}
+        assert flora("predict", out, new, "--output", tmp_path / "predictions.csv")[0] == 0
+        assert (tmp_path / "predictions.csv").read_text() == printed
+
+    def test_one_table_dealt_out(self, flora: Run, tmp_path: Path) -> None:
+        two_moons(150, 3).to_parquet(tmp_path / "all.parquet")
+        options = ["--target", "kind", "--parties", 3, "--split", "dirichlet:2", *QUICK, "--jobs", 2]
+        code, printed, _ = flora("tune", tmp_path / "all.parquet", *options, "--out", tmp_path / "run")
+        assert code == 0
+        for word in ("party-1", "default", "recommended", "Expected gain", "report.html"):
+            assert word in printed
+
+    def test_a_run_again_goes_on_and_gives_the_same(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        command = ["tune", *party_files, "--target", "kind", *QUICK, "--out", tmp_path / "run", "--json"]
+        first, second = json.loads(flora(*command)[1]), json.loads(flora(*command)[1])
+        assert {**first, "seconds": 0} == {**second, "seconds": 0}
+        longer = json.loads(flora(*command, "--trials", "6")[1])
+        assert [party["trials"] for party in longer["parties"]] == [6, 6, 6]
+
+    def test_schema_files_replace_the_schema_step(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        parts = [tmp_path / f"schema-{path.stem}.json" for path in party_files]
+        for data, part in zip(party_files, parts, strict=True):
+            assert flora("schema", data, "--target", "kind", "--out", part)[0] == 0
+        assert flora("schema", *parts, "--out", tmp_path / "schema.json")[0] == 0
+        given = ["--schema", tmp_path / "schema.json", "--target", "kind", *QUICK, "--json"]
+        _, with_schema, _ = flora("tune", *party_files, *given, "--out", tmp_path / "one")
+        _, without, _ = flora("tune", *party_files, *given[2:], "--out", tmp_path / "two")
+        assert json.loads(with_schema)["config"] == json.loads(without)["config"]
+
+    def test_aggregate_takes_csv_files(self, flora: Run, tmp_path: Path) -> None:
+        space = tmp_path / "space.json"
+        space.write_text('{"C": {"type": "real", "space": "log", "range": [0.01, 100], "default": 1.0}}')
+        for name, best in (("a", 3.0), ("b", 5.0)):
+            tried = np.geomspace(0.01, 100, 30)
+            losses = np.log(tried / best) ** 2 / 100
+            pd.DataFrame({"C": tried, "score": 1 - losses}).to_csv(tmp_path / f"{name}.csv", index=False)
+        code, printed, _ = flora("aggregate", tmp_path / "a.csv", tmp_path / "b.csv", "--space", space, "--json")
+        assert code == 0
+        assert 2 < json.loads(printed)["config"]["C"] < 8
+
+    def test_a_space_states_some_defaults_and_the_model_knows_the_others(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        space = tmp_path / "space.json"
+        depth, trees = {"type": "int", "range": [2, 9], "default": 4}, {"type": "int", "range": [5, 20]}
+        space.write_text(json.dumps({"max_depth": depth, "n_estimators": trees}))
+        model = ["--model", "sklearn.ensemble:RandomForestClassifier", "--space", space, "--trials", 2, "--cv", 3]
+        code, printed, _ = flora("tune", *party_files, "--target", "kind", *model, "--out", tmp_path / "run", "--json")
+        assert code == 0
+        assert json.loads(printed)["default"] == {"max_depth": 4, "n_estimators": 100}
+
+    def test_the_worst_off_party_and_several_trainings(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        command = ["tune", *party_files, "--target", "kind", *QUICK, "--confirm", 2, "--objective", "worst"]
+        code, printed, _ = flora(*command, "--trainings", 2, "--out", tmp_path / "run")
+        assert code == 0
+        assert "the best of 2 trainings" in " ".join(printed.split())
+        document = json.loads((tmp_path / "run" / "result.json").read_text())
+        assert (document["objective"], document["surface"]) == ("worst", "mplm")
+        losses = [training["held_loss"] for training in document["trainings"]]
+        assert len(losses) == 2
+        assert document["trained_config"] == document["trainings"][losses.index(min(losses))]["config"]
+        worst = max(party["default_loss"] for party in document["parties"])
+        recommended = max(party["recommended_loss"] for party in document["parties"])
+        assert document["expected_gain"]["estimate"] == pytest.approx(worst - recommended)
+        assert len(document["candidates"]) == 3
+
+    def test_a_median_surface(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        command = ["tune", *party_files, "--target", "kind", *QUICK, "--confirm", 0, "--surface", "median"]
+        code, printed, _ = flora(*command, "--out", tmp_path / "run", "--json")
+        assert code == 0
+        document = json.loads(printed)
+        assert (document["surface"], document["verdict_basis"], document["candidates"]) == ("median", "predicted", [])
+        assert "the median of the parties" in (tmp_path / "run" / "report.html").read_text()
+
+    @pytest.mark.parametrize("surface", ["sgm", "sgm+u", "mplm", "aplm", "median"])
+    @pytest.mark.parametrize("regressor", ["forest", "gp"])
+    def test_every_surface(
+        self, flora: Run, party_files: list[Path], tmp_path: Path, surface: str, regressor: str
+    ) -> None:
+        for data in party_files:
+            flora("search", data, "--target", "kind", *QUICK, "--out", tmp_path / f"{data.stem}.json")
+        files = [tmp_path / f"{data.stem}.json" for data in party_files]
+        code, printed, _ = flora("aggregate", *files, "--surface", surface, "--regressor", regressor, "--json")
+        assert code == 0
+        assert json.loads(printed)["surface"] == surface
+
+    def test_searching_again_into_the_same_file(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        command = ["search", party_files[0], "--target", "kind", *QUICK, "--out", tmp_path / "trials.json"]
+        assert flora(*command)[0] == 0
+        before = (tmp_path / "trials.json").read_bytes()
+        assert flora(*command)[0] == 0
+        assert (tmp_path / "trials.json").read_bytes() == before
+
+
+def table_with(**columns: Any) -> pd.DataFrame:
+    return two_moons(40, 1).assign(**columns)
+
+
+BAD_TABLES: dict[str, tuple[pd.DataFrame | str, tuple[str, ...]]] = {
+    "empty file": ("", ("bad.csv", "empty")),
+    "header only": ("x,y,kind\n", ("bad.csv", "at least one row")),
+    "missing target": (two_moons(40, 1).drop(columns="kind"), ("'bad'", "target 'kind' is not in the table")),
+    "one class only": (table_with(kind="upper"), ("'bad'", "at least 2 classes", "upper")),
+    "a class smaller than 2": (
+        table_with(kind=["other"] + ["upper", "lower"] * 19 + ["upper"]),
+        ("'bad'", "a class needs at least 2 rows", "other"),
+    ),
+    "numeric here, text there": (table_with(x=["red", "blue"] * 20), ("column 'x'", "categorical", "numeric", "bad")),
+    "a date": (table_with(x="2024-03-01"), ("'bad'", "column 'x'", "date", "--drop x")),
+    "free text": (table_with(x=[f"note {k}" for k in range(40)]), ("'bad'", "column 'x'", "free text", "--drop x")),
+    "a column less": (two_moons(40, 1).drop(columns="y"), ("column 'y'", "bad")),
+    "a column more": (table_with(z=1.5), ("column 'z'", "bad")),
+    "all targets missing": (table_with(kind=None), ("'bad'", "every value is missing")),
+}
+
+
+BETTER = {"C": 9.0, "gamma": 0.2, "tol": 1e-3}
+PLAN = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", folds=3)
+
+
+def candidates_in(path: Path, plan: SearchPlan = PLAN, config: Config = BETTER) -> Path:
+    path.write_bytes(step_file(Confirm(plan, None, (config,))))
+    return path
+
+
+def trials_in(folder: Path, party: str) -> Path:
+    trials = tuple(Trial(dict(SVM_SPACE.default) | {"C": c}, c / 100, 0.01, 3) for c in (1.0, 5.0, 20.0))
+    path = folder / f"trials-{party}.json"
+    found = PartyTrials(party, 60, SVM_SPACE, "balanced_accuracy", trials, (), "svm", "classification")
+    path.write_text(found.to_json())
+    return path
+
+
+def answer_in(folder: Path, party: str, *, seed: int = 0, default: bool = True) -> Path:
+    measured = [Confirmation(Trial(dict(SVM_SPACE.default), 0.2, 0.01, 3), 0.0, 0.0)] * default
+    measured.append(Confirmation(Trial(BETTER, 0.1, 0.01, 3), 0.1, 0.01))
+    path = folder / f"reply-{party}-{seed}-{default}.json"
+    step = Confirm(replace(PLAN, seed=seed), None, (BETTER,))
+    path.write_text(reply_text(ConfirmReply(party, 60, tuple(measured)), step))
+    return path
+
+
+class TestAnswer:
+    def test_an_estimator_runs_only_where_it_is_trusted(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        forest = SearchSpace((Integer("n_estimators", 2, 9),), {"n_estimators": 5})
+        plan = replace(PLAN, family="sklearn.ensemble:RandomForestClassifier", space=forest)
+        file = candidates_in(tmp_path / "c.json", plan, {"n_estimators": 3})
+        command = ["answer", party_files[0], file, "--target", "kind", "--out", tmp_path / "deep" / "a.json"]
+        refused(flora(*command), "c.json", "RandomForestClassifier", "if you trust it, say --model")
+        refused(flora(*command, "--model", "sklearn.svm:SVC"), "if you trust it")
+        assert not (tmp_path / "deep").exists()
+        code, printed, _ = flora(*command, "--model", "sklearn.ensemble:RandomForestClassifier")
+        assert code == 0
+        assert "1 configs measured beside the default" in printed
+        reply = read_reply_file(tmp_path / "deep" / "a.json").reply
+        assert isinstance(reply, ConfirmReply)
+        assert (reply.party, reply.rows, len(reply.confirmations)) == ("north", 60, 2)
+        evil = candidates_in(tmp_path / "e.json", replace(plan, family="this:Zen"), {"n_estimators": 3})
+        refused(flora("answer", party_files[0], evil, "--target", "kind", "--out", tmp_path / "b.json"), "this:Zen")
+
+    def test_a_file_of_something_else(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        def answered(file: Path, *options: object) -> tuple[int, str, str]:
+            return flora("answer", party_files[0], file, "--target", "kind", "--out", tmp_path / "o.json", *options)
+
+        refused(answered(trials_in(tmp_path, "north")), "expected 'flora-step' version 2")
+        refused(answered(party_files[0]), "not a flora-step")
+        refused(answered(tmp_path / "none.json"), "no such file")
+        unknown = candidates_in(tmp_path / "s.json", replace(PLAN, scoring="luck"))
+        refused(answered(unknown), "scoring must be one of", "'luck'")
+        regression = candidates_in(tmp_path / "r.json", replace(PLAN, task="regression", scoring="r2"))
+        refused(answered(regression), "the model svm does classification, not regression")
+        refused(answered(candidates_in(tmp_path / "f.json", replace(PLAN, family="tree"))), "hgb, svm, mlp", "'tree'")
+        good = candidates_in(tmp_path / "g.json")
+        refused(answered(good, "--jobs", 0), "jobs", "got 0")
+        refused(answered(good, "--party", ""), "a party's name")
+        assert not (tmp_path / "o.json").exists()
+
+    def test_it_does_not_overwrite_what_is_not_its_own(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        file = candidates_in(tmp_path / "c.json")
+        before = file.read_text()
+        command = ["answer", party_files[0], file, "--target", "kind", "--out"]
+        refused(flora(*command, file), "c.json", "flora-reply")
+        assert file.read_text() == before
+        other = answer_in(tmp_path, "south")
+        refused(flora(*command, other), "holds the answer of another party")
+        assert flora(*command, tmp_path / "own.json")[0] == 0
+        own = (tmp_path / "own.json").read_bytes()
+        code, printed, _ = flora(*command, tmp_path / "own.json", "--json")
+        assert (code, json.loads(printed)) == (0, json.loads(own))
+        assert (tmp_path / "own.json").read_bytes() == own
+
+
+class TestReplies:
+    @pytest.fixture
+    def files(self, tmp_path: Path) -> list[Path]:
+        return [trials_in(tmp_path, "a"), trials_in(tmp_path, "b")]
+
+    def test_they_decide(self, flora: Run, files: list[Path], tmp_path: Path) -> None:
+        answers = [answer_in(tmp_path, party) for party in "ba"]
+        code, printed, _ = flora("aggregate", *files, *answers, "--json", "--out", tmp_path / "new" / "run")
+        assert code == 0
+        document = json.loads(printed)
+        assert document == json.loads((tmp_path / "new" / "run" / "result.json").read_text())
+        assert (document["config"], document["verdict"], document["verdict_basis"]) == (BETTER, "use", "measured")
+        assert [candidate["estimate"] for candidate in document["candidates"]] == pytest.approx([0.0, 0.1])
+        assert (tmp_path / "new" / "run" / "report.html").is_file()
+        assert flora("report", tmp_path / "new" / "run")[0] == 0
+
+    def test_all_must_answer_the_same_once(self, flora: Run, files: list[Path], tmp_path: Path) -> None:
+        a, b = answer_in(tmp_path, "a"), answer_in(tmp_path, "b")
+        refused(flora("aggregate", *files, a), "party 'b' has not answered")
+        refused(flora("aggregate", *files, a, b, b), "party 'b' answers twice")
+        refused(flora("aggregate", *files, a, b, answer_in(tmp_path, "c")), "party 'c' answers", "no file of trials")
+        refused(flora("aggregate", *files, a, answer_in(tmp_path, "b", seed=1)), "different files of candidates")
+        refused(flora("aggregate", *files, a, answer_in(tmp_path, "b", default=False)), "measured the default")
+        refused(flora("aggregate", *files, a, candidates_in(tmp_path / "c.json")), "c.json")
+        refused(flora("aggregate", a, b), "need the trials of at least one party")
+
+    def test_a_proposal_is_a_file_for_the_parties(self, flora: Run, files: list[Path], tmp_path: Path) -> None:
+        out = tmp_path / "c.json"
+        refused(flora("aggregate", *files, "--propose", 3), "name it with --out")
+        refused(flora("aggregate", *files, "--propose", 0, "--out", out), "--propose", "at least 1", "got 0")
+        refused(flora("aggregate", *files, answer_in(tmp_path, "a"), "--propose", 3, "--out", out), "trials alone")
+        space = tmp_path / "space.json"
+        space.write_text('{"C": {"type": "real", "space": "log", "range": [0.01, 100], "default": 1.0}}')
+        pd.DataFrame({"C": [0.1, 1.0], "loss": [0.2, 0.1]}).to_csv(tmp_path / "t.csv", index=False)
+        by_csv = flora("aggregate", tmp_path / "t.csv", "--space", space, "--propose", 3, "--out", out)
+        refused(by_csv, "without a family, a task and folds")
+        assert not out.exists()
+        code, printed, _ = flora("aggregate", *files, "--propose", 3, "--out", out, "--json", "--seed", 4)
+        assert code == 0
+        assert json.loads(printed) == json.loads(out.read_text())
+        found = read_step_file(out)
+        assert isinstance(found, Confirm)
+        assert (len(found.configs), found.plan.folds, found.plan.seed, found.plan.family) == (3, 3, 4, "svm")
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("name", BAD_TABLES)
+    def test_bad_tables(self, flora: Run, party_files: list[Path], tmp_path: Path, name: str) -> None:
+        content, words = BAD_TABLES[name]
+        bad = tmp_path / "bad.csv"
+        if isinstance(content, str):
+            bad.write_text(content)
+        else:
+            content.to_csv(bad, index=False)
+        refused(flora("tune", *party_files, bad, "--target", "kind", *QUICK, "--out", tmp_path / "run"), *words)
+        assert not (tmp_path / "run").exists()
+
+    def test_a_constant_column_and_another_order_are_no_errors(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        for path in party_files:
+            pd.read_csv(path).assign(site=1).to_csv(path, index=False)
+        code, printed, _ = flora("tune", *party_files, "--target", "kind", *QUICK, "--out", tmp_path / "run")
+        assert code == 0
+        assert "north: one value only in column 'site'" in printed
+
+    def test_no_such_file(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        refused(flora("tune", party_files[0], tmp_path / "no.csv", "--target", "kind"), "no.csv", "no such file")
+        refused(flora("search", tmp_path / "no.csv", "--target", "k", "--out", tmp_path / "t.json"), "no such file")
+        refused(flora("aggregate", tmp_path / "no.json"), "no.json", "no such file")
+        refused(flora("predict", tmp_path / "no", party_files[0]), "no", "no such file")
+
+    def test_duplicate_party_names(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        (tmp_path / "other").mkdir()
+        twin = tmp_path / "other" / "north.csv"
+        twin.write_bytes(party_files[0].read_bytes())
+        refused(
+            flora("tune", *party_files, twin, "--target", "kind"), "party names must differ", "'north'", "NAME=FILE"
+        )
+        refused(flora("tune", party_files[0], party_files[0], "--target", "kind"), "party names must differ")
+        named = flora("tune", party_files[0], f"twin={twin}", "--target", "kind", *QUICK, "--out", tmp_path / "run")
+        assert named[0] == 0
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["--trials", "0"], ("trials must be a whole number of at least 1, got 0",)),
+            (["--trials", "-3"], ("trials", "-3")),
+            (["--trials", "many"], ("--trials", "many")),
+            (["--cv", "1"], ("cv must be a whole number of at least 2, got 1",)),
+            (["--send", "0"], ("send", "at least 1, got 0")),
+            (["--seed", "-1"], ("seed", "-1")),
+            (["--jobs", "0"], ("jobs", "got 0")),
+            (["--model", "forest"], ("hgb, svm, mlp", "'forest'")),
+            (["--model", "no.such.module:Thing"], ("no.such.module",)),
+            (["--model", "sklearn.ensemble:RandomForestClassifier"], ("--space",)),
+            (["--surface", "best"], ("aplm", "'best'")),
+            (["--regressor", "line"], ("forest", "'line'")),
+            (["--weights", "size"], ("rows", "'size'")),
+            (["--scoring", "accurate"], ("scoring", "'accurate'")),
+            (["--task", "regression"], ("kind", "must be numeric")),
+            (["--drop", "nothing"], ("'nothing'",)),
+            (["--confirm", "-1"], ("confirm must be a whole number of at least 0, got -1",)),
+            (["--trainings", "0"], ("trainings must be a whole number of at least 1, got 0",)),
+            (["--objective", "best"], ("--objective", "mean", "worst", "'best'")),
+            (["--surface", "median", "--weights", "rows"], ("'median' has no weights",)),
+            (["--no-such-option"], ("--no-such-option",)),
+        ],
+    )
+    def test_bad_options(
+        self, flora: Run, party_files: list[Path], tmp_path: Path, options: list[str], words: tuple[str, ...]
+    ) -> None:
+        command = ["tune", *party_files, "--target", "kind", *QUICK, *options, "--out", tmp_path / "run"]
+        refused(flora(*command), *words)
+        assert not (tmp_path / "run").exists()
+
+    @pytest.mark.parametrize(
+        ("space", "words"),
+        [
+            ('{"C": {"type": "complex", "range": [0, 1]}}', ("C", "real", "'complex'")),
+            ('{"C": {"type": "real", "space": "log", "range": [10, 1]}}', ("C", "low < high", "10 and 1")),
+            ('{"C": {"type": "real", "space": "log", "range": [0, 1]}}', ("C", "log", "got 0")),
+            ('{"C": {"type": "real"', ("not a JSON file",)),
+            ("[]", ("mapping",)),
+            ('{"kernel": {"type": "cat", "values": ["a", "b"], "default": "a"}}', ("kernel",)),
+        ],
+    )
+    def test_bad_spaces(
+        self, flora: Run, party_files: list[Path], tmp_path: Path, space: str, words: tuple[str, ...]
+    ) -> None:
+        file = tmp_path / "space.json"
+        file.write_text(space)
+        refused(
+            flora("tune", *party_files, "--target", "kind", *QUICK, "--space", file, "--out", tmp_path / "run"), *words
+        )
+        assert not (tmp_path / "run").exists()
+
+    def test_one_table_without_parties(self, flora: Run, party_files: list[Path]) -> None:
+        refused(flora("tune", party_files[0], "--target", "kind"), "one table is one party", "--parties N")
+        refused(flora("tune", *party_files, "--parties", 3, "--target", "kind"), "one table, got 3 files")
+
+    def test_an_output_folder_that_holds_another_run(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        out = tmp_path / "run"
+        command = ["tune", *party_files, "--target", "kind", *QUICK, "--out", out]
+        assert flora(*command)[0] == 0
+        before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+        refused(flora(*command, "--seed", "1"), "holds another run", "seed")
+        refused(flora(*command, "--model", "hgb"), "holds another run", "family")
+        refused(flora(*command[:3], *command[4:]), "holds another run", "parties")
+        assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+        (tmp_path / "thesis").mkdir()
+        (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+        refused(flora(*command[:-1], tmp_path / "thesis"), "not a folder of this run")
+
+    def test_a_search_does_not_overwrite_what_is_not_its_own(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        precious = tmp_path / "precious.json"
+        precious.write_text("{}")
+        refused(flora("search", party_files[0], "--target", "kind", *QUICK, "--out", precious), "precious.json")
+        assert precious.read_text() == "{}"
+
+    def test_trials_that_do_not_belong_together(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        def search(k: int, *options: str) -> Path:
+            out = tmp_path / f"t{k}{''.join(options)[2:9]}.json"
+            assert flora("search", party_files[k], "--target", "kind", *QUICK, *options, "--out", out)[0] == 0
+            return out
+
+        first, second = search(0), search(1, "--scoring", "accuracy")
+        refused(flora("aggregate", first, second), "north", "south", "balanced_accuracy", "accuracy")
+        space = tmp_path / "space.json"
+        space.write_text('{"C": {"type": "real", "space": "log", "range": [0.1, 10], "default": 1.0}}')
+        refused(flora("aggregate", first, search(1, "--space", str(space))), "north", "south", "space")
+        refused(flora("aggregate", first, first), "north")
+
+    @pytest.mark.parametrize("damage", ["truncated", "NaN", "other space", "not JSON", "extra field"])
+    def test_a_hostile_file_of_trials(self, flora: Run, party_files: list[Path], tmp_path: Path, damage: str) -> None:
+        good = tmp_path / "good.json"
+        assert flora("search", party_files[0], "--target", "kind", *QUICK, "--out", good)[0] == 0
+        text, bad = good.read_text(), tmp_path / "bad.json"
+        bad.write_text(
+            {
+                "truncated": text[: len(text) // 2],
+                "NaN": text.replace('"loss": 0', '"loss": NaN, "x": 0', 1),
+                "other space": text.replace('"C": 1.0', '"C": 1e9', 2),
+                "not JSON": "party,loss\n",
+                "extra field": text.replace('"rows"', '"row_data": [1, 2], "rows"', 1),
+            }[damage]
+        )
+        refused(flora("aggregate", bad), "bad.json")
+
+    def test_predict_on_a_table_without_the_columns(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        flora("tune", *party_files, "--target", "kind", *QUICK, "--out", tmp_path / "run")
+        (tmp_path / "new.csv").write_text("x,z\n1,2\n")
+        refused(flora("predict", tmp_path / "run", tmp_path / "new.csv"), "'y'", "missing")
+
+
+class TestStartUp:
+    def test_every_command_has_help(self, capsys: pytest.CaptureFixture[str]) -> None:
+        for command in COMMANDS:
+            with pytest.raises(SystemExit) as leaving:
+                make_parser([command]).parse_args([command, "--help"])
+            assert leaving.value.code == 0
+            assert f"flora {command}" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("code", ["import flora", "from flora.cli.main import main; main(['--help'])"])
+    def test_nothing_heavy_is_imported_before_it_is_needed(self, code: str) -> None:
+        heavy = ["numpy", "pandas", "sklearn", "scipy", "optuna", "lightgbm", "rich", "torch"]
+        script = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\n"
+        script += f"sys.exit(','.join(m for m in {heavy} if m in sys.modules) or 0)"
+        found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        assert (found.returncode, found.stderr) == (0, "")

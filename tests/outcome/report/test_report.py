@@ -1,0 +1,407 @@
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from flora.aggregator.surface import SurfaceChoice, fit_surface
+from flora.errors import InputError
+from flora.models.hgb.family import GradientBoosting
+from flora.outcome.report import charts, page
+from flora.outcome.report.analysis import Analysis
+from flora.outcome.report.assembly import CONTENTS
+from flora.outcome.report.axes import axes_of, plain
+from flora.outcome.report.certificate import certificate as section
+from flora.outcome.report.confirmation import basis
+from flora.outcome.report.evidence import agreement, cost, disclosure
+from flora.outcome.report.markup import element, script_data
+from flora.outcome.report.sections import answer, legend
+from flora.problem.family import space_of
+from flora.problem.space import Points, SearchSpace
+from flora.problem.trials import PartyTrials, Trial
+from flora.program.result import TrainingResult
+from flora.surrogate.regressors import Losses
+from tests.outcome.report.cases import (
+    EVIL,
+    EVIL_HP,
+    EVIL_PARTY,
+    EVIL_VALUES,
+    MIXED,
+    Case,
+    aggregated,
+    analysed,
+    party_trials,
+    tuned,
+)
+
+PLAIN = SearchSpace.from_json({name: {"type": "real", "range": [0, 1]} for name in ("a", "b", "c")})
+
+
+class Formula:
+    """A surface that is a formula of the points."""
+
+    def __init__(self, formula: Any) -> None:
+        self.formula = formula
+
+    def __call__(self, points: Points) -> Losses:
+        return np.asarray(self.formula(points))
+
+    def error(self, points: Points) -> Losses:
+        return np.zeros(len(points))
+
+
+class Outline(HTMLParser):
+    """The elements of a page, and the text of its scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.elements[-1:] and self.elements[-1][0] == "script":
+            self.scripts[-1] += data
+        else:
+            self.words.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.elements.append((f"/{tag}", {}))
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.scripts[0])
+
+
+@pytest.fixture(scope="module")
+def whole() -> str:
+    return page(*tuned(["north", "west"]))
+
+
+@pytest.fixture(scope="module")
+def pair() -> Case:
+    return aggregated(["a", "b"])
+
+
+@pytest.fixture(scope="module")
+def hostile() -> str:
+    result, trials = tuned([EVIL_PARTY, "c&d"], EVIL)
+    certificate = {"summary": [EVIL_PARTY], "parties": {EVIL_PARTY: {EVIL_HP: {"value": 1.0, "status": EVIL_PARTY}}}}
+    notes, command = ("</script>\u2028<!-- <script>",), f"flora {EVIL_PARTY}"
+    return page(replace(result, notes=notes, certificate=certificate, command=command), trials)
+
+
+class TestPage:
+    def test_sections_come_in_order_under_real_headings(self, whole: str) -> None:
+        outline = Outline(whole)
+        assert [attributes["id"] for attributes in outline.all("section")] == list(CONTENTS)
+        assert len(outline.all("h1")) == 1
+        assert len(outline.all("h2")) == len(CONTENTS)
+        assert outline.all("html") == [{"lang": "en"}]
+
+    def test_says_the_verdict_and_the_gain_first(self, whole: str) -> None:
+        text = Outline(whole).text
+        answer = text[text.index("Use the recommended") : text.index("γp")]
+        assert "Expected gain in balanced_accuracy: +0.0110, between +0.0070 and +0.0150" in answer
+
+    def test_same_bytes_whatever_the_order_of_parties(self, whole: str) -> None:
+        result, trials = tuned(["north", "west"])
+        assert page(result, trials[::-1]) == whole
+
+    def test_is_small_enough_to_be_mailed(self, whole: str) -> None:
+        assert len(whole.encode()) < 6_000_000
+
+    def test_refers_to_nothing_outside_itself(self, whole: str) -> None:
+        for _, attributes in Outline(whole).elements:
+            assert "src" not in attributes
+            assert (attributes.get("href") or "#").startswith("#")
+
+    def test_the_policy_allows_the_two_scripts_and_no_other(self, whole: str) -> None:
+        outline = Outline(whole)
+        policy = next(m["content"] for m in outline.all("meta") if m.get("http-equiv") == "Content-Security-Policy")
+        assert policy is not None
+        assert policy.startswith("default-src 'none'; ")
+        hashes = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in outline.scripts[1:]}
+        assert set(re.findall(r"sha256-([^']+)", policy)) == hashes
+        assert len(hashes) == 2
+
+    def test_every_chart_has_a_place_words_and_data(self, whole: str) -> None:
+        outline = Outline(whole)
+        places = [a for a in outline.all("div") if a.get("class") == "chart"]
+        ids = {str(place["id"]) for place in places}
+        assert all(place["role"] == "img" and place["aria-label"] for place in places)
+        assert {name for name in ids if not name.startswith("trials-") and name != "map"} == set(
+            outline.data["figures"]
+        )
+        assert {"map", "gains", *(f"trials-{k}" for k in range(4))} <= ids
+
+    def test_every_choice_has_a_label(self, whole: str) -> None:
+        outline = Outline(whole)
+        labelled = {label["for"] for label in outline.all("label")}
+        assert (
+            {select["id"] for select in outline.all("select")}
+            == labelled
+            == {"party", "map-party", "map-across", "map-up"}
+        )
+
+    def test_renders_an_aggregation_of_files(self, pair: Case) -> None:
+        text = Outline(page(*pair)).text
+        assert "not a measurement" in text
+        assert "No federated model was trained" in text
+
+    def test_renders_a_run_without_default_and_with_one_hp_and_one_party(self) -> None:
+        space = SearchSpace.from_json({"C": {"type": "real", "range": [0, 1]}})
+        result, trials = aggregated(["only"], space)
+        assert (result.default, result.verdict) == (None, None)
+        text = Outline(page(result, trials)).text
+        assert "no default to compare them with" in text
+        assert "There is one hyper-parameter" in text
+        assert "There is one party only" in text
+
+    def test_says_what_left_each_party_and_its_bytes(self, whole: str) -> None:
+        text = Outline(whole).text
+        size = len(party_trials("north", MIXED).to_json().encode())
+        assert f"{size:,}" in text
+        assert "trials: config, loss, error, folds, rows" in text
+        assert "age (numeric), north (categorical)" in text
+
+    def test_shows_the_candidates_and_which_one_was_chosen(self, whole: str) -> None:
+        text = Outline(whole).text
+        assert "Candidates and the default" in text
+        assert "candidate 1 (chosen)" in text
+        assert "default (chosen)" not in text
+        assert (
+            "Every party measured the default and the candidates on fresh folds; parties count by their rows." in text
+        )
+
+    def test_says_who_disagrees_and_what_the_others_would_do(self, whole: str) -> None:
+        text = Outline(whole).text
+        assert "Further from the others' gains than chance would have it: west." in text
+        assert "west +2.0 yes keep the defaults C = 1, depth = 3, kernel = rbf, shrink = true" in text
+        assert "north +0.0 no keep the defaults" in text
+        result, trials = tuned(["a", "b"])
+        calm = tuple(
+            replace(party, measured=replace(party.measured, distance=0.5, disagrees=False))
+            for party in result.parties
+            if party.measured
+        )
+        found = agreement(Analysis.of(replace(result, parties=calm), trials))
+        assert "No party's gain is further from the others' than chance would have it." in Outline(found).text
+
+    def test_says_how_the_parties_gains_were_put_together(self) -> None:
+        result, _ = tuned(["a", "b"])
+        assert "worst off" in basis(replace(result, objective="worst"))
+        assert "either end is left out" in basis(replace(result, parties=result.parties * 3))
+        assert "not a measurement" in basis(replace(result, verdict_basis="predicted"))
+
+    def test_lists_several_trainings_and_what_was_chosen_inside(self) -> None:
+        result, trials = tuned(["a", "b"])
+        config = result.config
+        several = (TrainingResult(config, 0.25), TrainingResult(MIXED.default, 0.125))
+        more = replace(result, trainings=several, chosen_in_training=("depth",))
+        run = Analysis.of(replace(more, trained_config={**config, "depth": 4}), trials)
+        text = Outline(answer(run)).text
+        assert "2 federated models were trained, and the one with the lowest loss was kept." in text
+        assert "depth = 4 was chosen inside the training, by rows held out." in text
+        past = replace(run, result=replace(more, trained_config={**config, "depth": 7}))
+        words = "depth = 7 was chosen inside the training, by rows held out (past the range that each party searches"
+        assert words in Outline(answer(past)).text
+        assert "past the range" not in text
+        assert "this run took 2." in Outline(cost(run)).text
+        left = Outline(disclosure(run)).text
+        assert "losses on held-out rows, to choose depth" in left
+        assert "the first pass's loss on a third of its rows" in left
+
+    def test_says_what_left_in_the_confirmation_and_in_the_training(self, whole: str) -> None:
+        text = Outline(whole).text
+        assert "config, loss, error, folds, rows, gain, gain_error of the default and of 1 candidate;" in text
+        assert "the model and its config the same at every party" in text
+        assert "held_loss" not in text
+        trees = space_of(GradientBoosting(), "classification")
+        result, trials = tuned(["a", "b"], trees)
+        boosted = replace(result, family="hgb")
+        run = Analysis(boosted, tuple(trials), trees, Formula(lambda x: x[:, 0]))
+        assert "of 1 candidate, at 8 values of max_iter each;" in Outline(disclosure(run)).text
+        unasked = replace(boosted, candidates=(), model=None)
+        assert "gain_error" not in disclosure(replace(run, result=unasked))
+
+    def test_counts_the_trainings_that_were_saved(self, whole: str) -> None:
+        assert "would have taken 26 federated trainings; this run took 1." in Outline(whole).text
+
+    def test_refuses_trials_of_another_run(self, pair: Case) -> None:
+        result, trials = pair
+        other = party_trials("b", MIXED, seed=1)
+        with pytest.raises(InputError, match="party 'b': the result was not made from these trials"):
+            page(result, [trials[0], other])
+        with pytest.raises(InputError, match="party 'b'"):
+            page(result, trials[:1])
+        with pytest.raises(InputError, match="at least one party, got none"):
+            page(result, [])
+
+
+class TestCertificate:
+    def test_says_that_none_was_computed(self, whole: str) -> None:
+        assert "None was computed in this run." in Outline(whole).text
+
+    def test_shows_each_number_with_its_status(self, pair: Case) -> None:
+        result, trials = pair
+        parties = {
+            "a": {"delta": {"value": 0.25, "status": "proved"}},
+            "b": {"delta": {"value": 0.5, "status": "assumed"}},
+        }
+        certificate = {
+            "bound": {"value": 0.125, "status": "estimated"},
+            "regret": {"ours": None},
+            "contributions": {"loss": 0.0625, "size": 0.03125},
+            "parties": parties,
+            "summary": ["It loses at most 0.125 more."],
+        }
+        run = Analysis(replace(result, certificate=certificate), tuple(trials), MIXED, Formula(lambda x: x[:, 0]))
+        found = section(run)
+        assert "It loses at most 0.125 more." in found
+        assert '<td>0.125</td><td><span class="status-estimated">estimated</span></td>' in found
+        assert '<td>0.25</td><td>0.5</td><td><span class="status-assumed">assumed</span></td>' in found
+        assert found.index("0.0625") < found.index("0.03125")
+        assert "averages of at least 10 rows" in disclosure(run)
+        assert "averages of at least 10 rows" not in disclosure(replace(run, result=result))
+
+
+class TestHostileText:
+    def test_makes_no_element_and_no_attribute(self, hostile: str, whole: str) -> None:
+        outline, harmless = Outline(hostile), Outline(whole)
+        names = {name for name, _ in outline.elements}
+        assert names <= {name for name, _ in harmless.elements} | {"pre", "/pre"}
+        assert len(outline.scripts) == 3
+        assert not [key for _, attributes in outline.elements for key in attributes if key.startswith("on")]
+
+    def test_is_shown_as_it_is(self, hostile: str) -> None:
+        outline = Outline(hostile)
+        for text in (EVIL_PARTY, EVIL_HP, *EVIL_VALUES):
+            assert " ".join(text.split()) in outline.text
+
+    def test_cannot_leave_the_data(self, hostile: str) -> None:
+        data = Outline(hostile).scripts[0]
+        assert data.isascii()
+        assert not re.search("[<>&]", data)
+
+    def test_is_no_tag_or_formula_for_plotly(self, hostile: str) -> None:
+        data = Outline(hostile).data
+        texts = [axis["title"]["text"] for axis in data["map"]["axes"]]
+        texts += [text for axis in data["map"]["axes"] for text in axis["ticktext"]]
+        texts += [party["name"] for party in data["trials"]]
+        assert plain(EVIL_PARTY) in texts
+        assert not [text for text in texts if "<" in text or "$" in text]
+
+    def test_is_escaped_by_construction(self) -> None:
+        assert element("p", "<b>", title='"') == '<p title="&quot;">&lt;b&gt;</p>'
+        assert "</script><" not in script_data("x", {"</script><": "<!--"}).removesuffix("</script>")
+
+
+class TestCharts:
+    def test_plotly_accepts_each_figure(self, whole: str) -> None:
+        figures = Outline(whole).data["figures"]
+        for figure in figures.values():
+            go.Figure(figure)  # raises on what Plotly does not know
+        assert len(figures) == 11
+
+    def test_the_map_is_the_surface(self, pair: Case) -> None:
+        run = Analysis.of(*pair)
+        grids, maps = run.map_grids(), run.maps()
+        assert set(maps) == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+        config = {**run.config, "C": grids[0][7], "kernel": "poly"}
+        assert maps[0, 2][1, 7] == pytest.approx(run.surface(run.space.encode([config]))[0])
+
+    def test_what_was_grown_is_drawn_where_the_parties_measured_it(self, whole: str) -> None:
+        result, trials = tuned(["north", "west"])
+        measured = {**result.config, "C": float(result.config["C"]) / 4}
+        first, chosen = result.candidates
+        grown = replace(result, candidates=(first, replace(chosen, measured=measured)))
+        run = Analysis.of(grown, trials)
+        assert run.config["C"] == 4 * float(run.measured["C"])
+        [piece] = [piece for piece in run.slices() if piece.axis.parameter.name == "depth"]
+        points = run.space.encode([{**measured, "depth": value} for value in piece.values])
+        assert piece.losses == pytest.approx(run.surface(points))
+        text = page(grown, trials)
+        star = Outline(text).data["map"]["marks"][0][0]
+        assert star == pytest.approx(axes_of(run.space)[0].places([measured["C"]])[0], rel=1e-4)
+        words = "What is drawn are losses on a party's rows."
+        assert words in Outline(text).text
+        assert words not in Outline(whole).text
+
+    def test_draws_real_values_on_every_kind_of_axis(self) -> None:
+        ticks = [axis.layout() for axis in axes_of(MIXED)]
+        assert ticks[0]["ticktext"] == ["0.01", "0.1", "1", "10", "100", "1000"]
+        assert ticks[0]["tickvals"] == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
+        assert ticks[1]["ticktext"] == ["1", "2", "3", "4", "5", "6"]
+        assert ticks[2]["ticktext"] == ["rbf", "poly", "sigmoid"]
+        assert ticks[2]["tickvals"] == [0, 1, 2]
+        assert ticks[3]["ticktext"] == ["false", "true"]
+
+    def test_few_parties_have_marks_of_their_own_and_many_are_grey(self) -> None:
+        assert len({charts.mark(k, 8) for k in range(8)}) == 8
+        assert {charts.mark(k, 9) for k in range(9)} == {(charts.GREY, "circle")}
+
+    def test_draws_a_sample_of_very_many_trials_with_the_best_one(self) -> None:
+        trials = [Trial({"a": k / 3000, "b": 0.5, "c": 0.5}, 1.0 - (k == 1234)) for k in range(3000)]
+        party = PartyTrials("p", 9, PLAIN, "r2", tuple(trials))
+        drawn = charts.drawn_trials(analysed([party], Formula(lambda x: x[:, 0])))[0]
+        assert len(drawn["loss"]) <= charts.MOST_TRIALS + 1
+        assert drawn["loss"][drawn["best"]] == 0.0
+
+    def test_draws_the_most_important_of_very_many_hps(self) -> None:
+        space = SearchSpace.from_json({f"h{k:02d}": {"type": "real", "range": [0, 1]} for k in range(20)})
+        run = analysed([party_trials("p", space)], Formula(lambda x: x[:, 5:] @ np.arange(1, 16)))
+        assert [axis.parameter.name for axis in run.axes] == [f"h{k:02d}" for k in range(8, 20)]
+
+
+class TestAgreement:
+    @pytest.mark.parametrize(("surface", "weights"), [("aplm", "rows"), ("mplm", "equal"), ("sgm", "equal")])
+    def test_without_a_party_is_what_the_others_trials_teach(self, surface: str, weights: str) -> None:
+        trials = [party_trials(name, MIXED) for name in ("a", "b" * 90, "c" * 30)]  # of 61, 150 and 90 rows
+        whole = fit_surface(surface, trials, MIXED, 0, weights=weights)
+        run = analysed(trials, whole, SurfaceChoice(surface, weights=weights))
+        others = fit_surface(surface, [trials[0], trials[2]], MIXED, 0, weights=weights)
+        points = run.sample[:50]
+        assert np.array_equal(run.without(1)(points), others(points))
+        assert not np.array_equal(run.surface(points), others(points))
+
+    def test_leaves_each_party_out_in_turn(self, pair: Case) -> None:
+        found = Analysis.of(*pair).left_out()
+        assert [name for name, _, _ in found] == ["a", "b"]
+        assert all(worse > -1e-9 for _, _, worse in found)  # the recommendation is the whole surface's minimum
+
+    def test_of_like_minded_parties_is_full_and_with_a_flat_one_unknown(self) -> None:
+        one = party_trials("a", MIXED)
+        twin = PartyTrials("b", 9, MIXED, one.scoring, one.trials)
+        flat = PartyTrials("c", 9, MIXED, one.scoring, tuple(Trial(t.config, 0.5) for t in one.trials))
+        surface = fit_surface("aplm", [one, twin, flat], MIXED, 0, regressor="gp")
+        matrix = analysed([one, twin, flat], surface).agreement()
+        assert matrix[0, 1] > 0.999
+        assert np.isnan(matrix[0, 2])
+
+    def test_many_parties_are_not_left_out_and_share_one_legend(self) -> None:
+        trials = [party_trials(f"clinic-{k:02d}", MIXED, count=2) for k in range(11)]
+        run = analysed(trials, Formula(lambda x: x[:, 0]))
+        assert run.left_out() == []
+        assert "a trial of one of the 11 parties" in legend(run)
+        assert "clinic-00" not in legend(run)

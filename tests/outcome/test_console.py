@@ -1,0 +1,153 @@
+"""What a person sees."""
+
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Event
+
+import pytest
+from rich.console import Console
+
+from flora.aggregator.propose import Recommendation
+from flora.aggregator.verdict import Verdict
+from flora.outcome.console import progress_bars, show_result, time_left, work_bar
+from flora.problem.trials import Gain
+from flora.program.request import Request
+from flora.program.result import CandidateResult, MeasuredGain, Result, StatedGain, result_of
+from flora.program.single_shot import Outcome
+from tests.program.test_result import CONFIG, aggregation, trials
+
+
+def stated(*names: str, verdict: Verdict | None = None) -> Result:
+    parties = [trials(name, 0.25) for name in names]
+    found = aggregation(*parties, recommendation=Recommendation(CONFIG, CONFIG, 0.1, 0.02), verdict=verdict)
+    return result_of(Outcome(found), Request(), {})
+
+
+def printed(result: Result) -> str:
+    console = Console(file=io.StringIO(), width=80)
+    show_result(result, console)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def shown(*names: str, verdict: Verdict | None) -> str:
+    return printed(stated(*names, verdict=verdict))
+
+
+@pytest.mark.parametrize(("gain", "words"), [(0.05, "Use these."), (-0.05, "Keep the defaults")])
+def test_the_verdict_is_in_plain_words(gain: float, words: str) -> None:
+    text = shown("north", verdict=Verdict(Gain(gain, 0.01), "predicted"))
+    assert words in text
+    assert f"{gain:+.4f} ± 0.0100 (standard error, predicted)" in text
+    assert "No default config is known" in shown("north", verdict=None)
+
+
+def test_a_gain_that_the_surface_predicts_too_is_said_to_be_one() -> None:
+    text = " ".join(shown("north", verdict=Verdict(Gain(0.01, 0.02), "measured and predicted")).split())
+    assert "Use these: the surface predicts a gain beyond its error, and the measured one agrees." in text
+    assert "+0.0100 ± 0.0200 (standard error, measured and predicted)" in text
+
+
+def test_names_are_text_and_not_markup() -> None:
+    text = shown("[red]ward[/red]", "[/]", verdict=None)
+    assert "[red]ward[/red]" in text
+    assert "[/]" in text
+
+
+def test_bars_show_in_a_terminal_and_nowhere_else() -> None:
+    for terminal in (True, False):
+        console = Console(file=io.StringIO(), force_terminal=terminal, width=90)
+        with progress_bars(["[b]a", "b"], console) as report:
+            report("[b]a", 3, 10)
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        assert ("3/10" in text and "[b]a" in text) == terminal
+        assert terminal or text == ""
+
+
+def test_a_bar_over_others_work_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flora.outcome.console.SECONDS", 0.01)
+    for terminal in (True, False):
+        console = Console(file=io.StringIO(), force_terminal=terminal, width=90)
+        looks = iter(range(3))
+        seen = Event()
+
+        def work(looks: Iterator[int] = looks, seen: Event = seen) -> tuple[float, float]:
+            done = next(looks, None)
+            if done is None:
+                seen.set()
+            return 8.0, 2.0 if done is None else float(done)
+
+        with work_bar("table svm", work, console):
+            assert not terminal or seen.wait(10)
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        assert ("table svm" in text and " 25%" in text and "left " in text) == terminal
+        assert terminal or text == ""
+
+
+def test_the_time_left_is_as_long_as_what_was_done_says() -> None:
+    assert time_left(3600, 2, 3) == "1:30:00"
+    assert time_left(3600, 2, 0) == "0:00:00"
+    assert time_left(5, 0, 3) == time_left(5, 1, None) == "-:--:--"
+
+
+def test_numbers_fit_into_eighty_columns() -> None:
+    result = stated("a")
+    measured = replace(
+        result.parties[0],
+        rows=45_312,
+        default_loss=0.133,
+        default_loss_error=0.011,
+        recommended_loss=0.123,
+        recommended_loss_error=0.012,
+        measured=MeasuredGain(0.01, 0.002, None, False, None, None),
+    )
+    text = printed(replace(result, parties=(measured,)))
+    assert "…" not in text
+    assert "45312" in text
+    assert "0.133 ± 0.011" in text
+    assert "0.123 ± 0.012" in text
+    assert "+0.010 ± 0.002" in text
+
+
+def candidate(change: dict[str, float], gain: float, error: float, *, keeps_up: bool = True) -> CandidateResult:
+    config = {**CONFIG, **change}
+    return CandidateResult(config, config, keeps_up, StatedGain.of(Gain(gain, error)))
+
+
+DEFAULT, CHOSEN = candidate({"C": 1.0}, 0.0, 0.0), candidate({}, 0.012, 0.004)
+
+
+def text_with(*candidates: CandidateResult) -> str:
+    return " ".join(printed(replace(stated("a"), candidates=candidates)).split())
+
+
+def test_candidates_are_shown() -> None:
+    text = text_with(DEFAULT, CHOSEN)
+    assert "default 1 0.1 0.001 +0.0000 ± 0.0000" in text
+    assert "chosen 2 0.1 0.001 +0.0120 ± 0.0040" in text
+    assert "Candidates" not in text_with()
+
+
+def test_who_disagrees_is_named_if_anybody_does() -> None:
+    result = stated("[b]a")
+
+    def text(distance: float, *, disagrees: bool) -> str:
+        measured = MeasuredGain(0.01, 0.002, distance, disagrees, CONFIG, "use")
+        return " ".join(printed(replace(result, parties=(replace(result.parties[0], measured=measured),) * 7)).split())
+
+    assert "far from the other parties" not in text(0.4, disagrees=False)
+    line = "note: gains far from the other parties', in standard errors: [b]a (+3.2), [b]a (+3.2)"
+    assert line in text(3.21, disagrees=True)
+    assert "[b]a (+3.2) and 2 more" in text(3.21, disagrees=True)
+
+
+def test_who_gains_more_and_was_passed_over_is_named() -> None:
+    slow = candidate({"C": 3.0}, 0.02, 0.004, keeps_up=False)
+    slower = candidate({"C": 4.0}, 0.02, 0.004, keeps_up=False)
+    assert "more slowly" not in text_with(DEFAULT, CHOSEN)
+    words = "note: candidate 2 gains more, but learns more slowly than the default: a training on all rows"
+    assert words in text_with(DEFAULT, CHOSEN, slow)
+    words = "note: candidates 2, 3 gain more, but learn more slowly than the default"
+    assert words in text_with(DEFAULT, CHOSEN, slow, slower)
+    behind = candidate({"C": 3.0}, 0.01, 0.004, keeps_up=False)  # the chosen one gains more
+    assert "more slowly" not in text_with(DEFAULT, CHOSEN, behind)

@@ -1,0 +1,317 @@
+"""The local search: its folds, its failures, its memory, and what a kill does to it."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+
+from flora.core.workers import workers
+from flora.errors import DataError, FloraError, InputError
+from flora.models import family_of
+from flora.models.family import Scores
+from flora.models.hgb.family import GradientBoosting
+from flora.models.rows import Rows, encode
+from flora.models.svm import SupportVectors
+from flora.party.folds import Outcome, fold_count, folds_of
+from flora.party.search import search_locally
+from flora.party.table import describe
+from flora.problem.plan import SearchPlan
+from flora.problem.space import Config, Integer, Real, SearchSpace
+from flora.problem.trials import PartyTrials
+from flora.randomness import derived_seed
+from tests.conftest import SVM_SPACE, two_moons
+
+PLAN = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", trials=12, folds=3)
+SVM = family_of("svm")
+HGB = GradientBoosting()
+TREES = SearchPlan("hgb", "classification", HGB.spaces("classification")["own"], "balanced_accuracy", trials=4, folds=3)
+STOPS = [10, 16, 27, 45, 74, 100, 121, 200]
+
+
+def rows(count: int = 40) -> Rows:
+    table = two_moons(count, 1)
+    return encode(table, describe(table, "kind"))
+
+
+def test_the_default_config_is_the_first_trial() -> None:
+    found = search_locally(rows(), PLAN, SVM, party="a")
+    assert found.trials[0].config == dict(SVM_SPACE.default)
+    assert found.default == found.trials[0]
+    assert len(found.trials) == 12
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "gp", "random"])
+def test_every_sampler_stays_in_the_space_and_repeats_itself(sampler: Any) -> None:
+    plan = replace(PLAN, sampler=sampler, trials=14)
+    first, second = (search_locally(rows(), plan, SVM, party="a") for _ in range(2))
+    assert first.to_json() == second.to_json()
+    assert len({tuple(trial.config.values()) for trial in first.trials}) == 14
+    assert search_locally(rows(), plan, SVM, party="b").trials[1:] != first.trials[1:]
+
+
+def test_a_loss_is_the_mean_over_folds_with_its_standard_error() -> None:
+    found = search_locally(rows(), replace(PLAN, trials=1), SVM, party="a").trials[0]
+    folds = folds_of(rows(), PLAN, "a", "search")
+    scores = [
+        SVM.score(SVM_SPACE.default, rows().take(train), rows().take(test), "balanced_accuracy", 0)[0][1]
+        for train, test in folds
+    ]
+    assert found.loss == pytest.approx(1 - np.mean(scores))
+    assert found.error == pytest.approx(np.std(scores, ddof=1) / np.sqrt(3))
+    assert (found.folds, found.rows) == (3, 40)
+
+
+def test_folds_fall_to_the_smallest_class() -> None:
+    table = two_moons(30, 3)
+    rare = table[table.kind == "upper"].head(4)
+    table = __import__("pandas").concat([table[table.kind == "lower"], rare])
+    few = encode(table, describe(table, "kind"))
+    assert fold_count(few, 10) == 4
+    assert all(len(np.unique(few.y[test])) == 2 for _, test in folds_of(few, replace(PLAN, folds=10), "a", "search"))
+
+
+def test_one_row_of_a_class_cannot_be_cross_validated() -> None:
+    one = Rows(rows().X[:3], np.array([0, 0, 1]), rows().schema)
+    with pytest.raises(DataError, match="at least 2 rows of each class, got 1"):
+        fold_count(one, 10)
+
+
+def test_the_same_trials_with_one_and_two_jobs() -> None:
+    alone = search_locally(rows(), PLAN, SVM, party="a")
+    with workers(2) as spread:
+        shared = search_locally(rows(), PLAN, SVM, party="a", spread=spread)
+    assert alone.to_json() == shared.to_json()
+
+
+@dataclass(frozen=True)
+class Fragile(SupportVectors):
+    """An SVM that cannot bear a large C."""
+
+    limit: float = 1.5
+
+    def score(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
+        if float(config["C"]) > self.limit:
+            raise MemoryError("patient 4711 does not fit")
+        return super().score(config, train, test, scoring, seed, path)
+
+
+def test_a_failed_trial_is_recorded_and_its_text_stays_here(tmp_path: Path) -> None:
+    found = search_locally(rows(), PLAN, Fragile(), party="a", storage=tmp_path / "study.db")
+    assert found.failed
+    assert len(found.failed) + len(found.trials) == 12
+    assert {failure.reason for failure in found.failed} == {"MemoryError"}
+    assert "4711" not in found.to_json()
+    again = search_locally(rows(), PLAN, Fragile(), party="a", storage=tmp_path / "study.db")
+    assert again.to_json() == found.to_json()
+
+
+def test_all_trials_failing_is_an_error_that_says_why() -> None:
+    with pytest.raises(FloraError, match="every trial failed, the first with MemoryError: patient"):
+        search_locally(rows(), PLAN, Fragile(limit=0.0), party="a")
+
+
+@dataclass(frozen=True)
+class Deadly(SupportVectors):
+    """An SVM that takes its worker process with it."""
+
+    def score(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
+        if float(config["C"]) > 1.5:
+            os._exit(1)
+        return super().score(config, train, test, scoring, seed, path)
+
+
+def test_a_dead_worker_is_no_failed_trial(tmp_path: Path) -> None:
+    storage = tmp_path / "study.db"
+    with workers(2) as spread, pytest.raises(FloraError, match="a worker process ended"):
+        search_locally(rows(), PLAN, Deadly(), party="a", storage=storage, spread=spread)
+    healed = search_locally(rows(), PLAN, SVM, party="a", storage=storage)
+    assert healed.to_json() == search_locally(rows(), PLAN, SVM, party="a").to_json()
+
+
+def test_send_keeps_the_best_pairs() -> None:
+    whole = search_locally(rows(), PLAN, SVM, party="a")
+    best = search_locally(rows(), replace(PLAN, send=4), SVM, party="a")
+    assert sorted(t.loss for t in best.trials) == sorted(t.loss for t in whole.trials)[:4]
+
+
+def test_a_longer_search_goes_on_from_a_shorter_one(tmp_path: Path) -> None:
+    storage = tmp_path / "study.db"
+    short = search_locally(rows(), replace(PLAN, trials=5), SVM, party="a", storage=storage)
+    longer = search_locally(rows(), PLAN, SVM, party="a", storage=storage)
+    assert longer.trials[:5] == short.trials
+    assert longer.to_json() == search_locally(rows(), PLAN, SVM, party="a").to_json()
+    assert search_locally(rows(), replace(PLAN, trials=5), SVM, party="a", storage=storage).to_json() == short.to_json()
+
+
+@pytest.mark.parametrize(
+    ("other", "word"),
+    [
+        ({"seed": 1}, "seed"),
+        ({"folds": 4}, "folds"),
+        ({"scoring": "accuracy"}, "scoring"),
+        ({"sampler": "gp"}, "sampler"),
+    ],
+)
+def test_another_search_in_the_same_file_is_refused(tmp_path: Path, other: Any, word: str) -> None:
+    storage = tmp_path / "study.db"
+    search_locally(rows(), replace(PLAN, trials=1), SVM, party="a", storage=storage)
+    with pytest.raises(InputError, match=f"holds another search: its {word} is"):
+        search_locally(rows(), replace(PLAN, trials=1, **other), SVM, party="a", storage=storage)
+    with pytest.raises(InputError, match="holds another search: its rows is"):
+        search_locally(rows(41), replace(PLAN, trials=1), SVM, party="a", storage=storage)
+
+
+def test_the_study_opens_in_optuna(tmp_path: Path) -> None:
+    search_locally(rows(), PLAN, SVM, party="a", storage=tmp_path / "study.db")
+    storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
+    study = optuna.load_study(study_name="a", storage=storage)
+    assert len(study.trials) == 12
+    imported = PartyTrials.from_optuna(study, scoring="balanced_accuracy", rows=40)
+    assert [t.loss for t in imported.trials] == [t.value for t in study.trials]
+    storage.engine.dispose()
+
+
+@pytest.mark.slow
+def test_five_kills_change_nothing(tmp_path: Path) -> None:
+    """A search killed at random moments and started again ends with the trials of one that was not."""
+    data = tmp_path / "site.csv"
+    two_moons(80, 7).to_csv(data, index=False)
+
+    def command(out: Path) -> list[str]:
+        flora = "import sys; from flora.cli import main; sys.exit(main())"
+        options = ["--target", "kind", "--model", "svm", "--trials", "40", "--cv", "4", "--seed", "3"]
+        return [sys.executable, "-c", flora, "search", str(data), *options, "--out", str(out)]
+
+    undisturbed, killed = tmp_path / "undisturbed.json", tmp_path / "killed.json"
+    began = time.monotonic()
+    subprocess.run(command(undisturbed), check=True, capture_output=True)
+    whole = time.monotonic() - began
+    moments = random.Random(5)
+    for _ in range(5):
+        process = subprocess.Popen(
+            command(killed), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        try:
+            process.wait(timeout=moments.uniform(0.3, 0.9) * whole)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    subprocess.run(command(killed), check=True, capture_output=True)
+    assert killed.read_bytes() == undisturbed.read_bytes()
+
+
+def test_two_searches_on_one_file_at_once_are_refused(tmp_path: Path) -> None:
+    storage = tmp_path / "study.db"
+
+    def look(party: str, done: int, total: int) -> None:
+        with pytest.raises(InputError, match="in use by another search"):
+            search_locally(rows(), PLAN, SVM, party="a", storage=storage)
+
+    search_locally(rows(), replace(PLAN, trials=1), SVM, party="a", storage=storage, progress=look)
+
+
+@dataclass(frozen=True)
+class Interrupted(GradientBoosting):
+    """Stops in the midst of a trial, as a user may."""
+
+    def score(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
+        if len(train) % 2 == 0 and config["learning_rate"] != 0.1:
+            raise KeyboardInterrupt
+        return super().score(config, train, test, scoring, seed, path)
+
+
+class TestPaths:
+    def test_one_fit_makes_a_pair_at_every_stop(self) -> None:
+        found = search_locally(rows(), TREES, HGB, party="a")
+        assert len(found.trials) == 4 * len(STOPS)
+        assert found.trials[0].config == dict(TREES.space.default)
+        for k in range(0, len(found.trials), len(STOPS)):
+            fit = found.trials[k : k + len(STOPS)]
+            assert sorted(int(trial.config["max_iter"]) for trial in fit) == STOPS
+            assert len({tuple(sorted({**trial.config, "max_iter": 0}.items())) for trial in fit}) == 1
+
+    def test_a_pair_of_a_path_is_that_of_a_fit_of_its_own(self) -> None:
+        found = search_locally(rows(), replace(TREES, trials=1), HGB, party="a").trials
+        folds = folds_of(rows(), TREES, "a", "search")
+        seeds = [derived_seed(0, "a", "trial", 0, k) for k in range(3)]
+        for trial in found[:3]:
+            alone = [
+                HGB.score(trial.config, rows().take(train), rows().take(test), "balanced_accuracy", seed)[0][1]
+                for seed, (train, test) in zip(seeds, folds, strict=True)
+            ]
+            assert trial.loss == pytest.approx(1 - np.mean(alone))
+
+    def test_without_paths_every_trial_is_one_pair(self) -> None:
+        found = search_locally(rows(), replace(TREES, paths=False), HGB, party="a")
+        assert len(found.trials) == 4
+        assert len({trial.config["max_iter"] for trial in found.trials}) > 1
+
+    def test_the_sampler_learns_from_the_best_of_a_path(self, tmp_path: Path) -> None:
+        found = search_locally(rows(), TREES, HGB, party="a", storage=tmp_path / "study.db")
+        storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
+        study = optuna.load_study(study_name="a", storage=storage)
+        losses = np.array([trial.loss for trial in found.trials]).reshape(4, -1)
+        assert study.trials[0].value == losses[0, 0]  # the default counts as it is
+        assert [trial.value for trial in study.trials[1:]] == losses[1:].min(axis=1).tolist()
+        assert "max_iter" not in study.trials[1].params
+        storage.engine.dispose()
+
+    def test_a_search_that_was_stopped_goes_on_with_its_paths(self, tmp_path: Path) -> None:
+        storage = tmp_path / "study.db"
+        with pytest.raises(KeyboardInterrupt):
+            search_locally(rows(42), TREES, Interrupted(), party="a", storage=storage)
+        search_locally(rows(42), replace(TREES, trials=3), HGB, party="a", storage=storage)
+        stopped = search_locally(rows(42), TREES, HGB, party="a", storage=storage)
+        assert stopped.to_json() == search_locally(rows(42), TREES, HGB, party="a").to_json()
+        with pytest.raises(InputError, match="holds another search: its paths is true, now false"):
+            search_locally(rows(42), replace(TREES, paths=False), HGB, party="a", storage=storage)
+
+    def test_a_search_may_not_make_more_pairs_than_a_file_holds(self) -> None:
+        with pytest.raises(InputError, match="trials must be at most 1250, for each has 8 losses, got 1251"):
+            search_locally(rows(), replace(TREES, trials=1251), HGB, party="a")
+        with pytest.raises(InputError, match="trials must be at most 10000, got 10001"):
+            search_locally(rows(), replace(PLAN, trials=10_001), SVM, party="a")
+        outside = SearchSpace(
+            (Integer("max_iter", 1, 3), Real("learning_rate", 0.1, 1.0)), {"max_iter": 100, "learning_rate": 0.1}
+        )
+        with pytest.raises(InputError, match="trials must be at most 3333, for each has 3 losses, got 3334"):
+            search_locally(rows(), replace(TREES, space=outside, trials=3334), HGB, party="a")
+
+
+class TestOutcome:
+    path = (({"C": 1.0, "trees": 5}, (0.1, 0.3)), ({"C": 1.0, "trees": 9}, (0.2, 0.2)))
+    whole = Outcome({"C": 1.0, "trees": 1}, (0.5, 0.5), path, seconds=2.0)
+
+    def test_the_best_of_a_path_leads_and_nothing_is_lost(self) -> None:
+        led = self.whole.led_by_its_best()
+        assert (led.config, led.fold_losses, led.seconds) == ({"C": 1.0, "trees": 5}, (0.1, 0.3), 2.0)
+        assert [config["trees"] for config, _ in led.path] == [1, 9]  # the first of equals leads
+        assert led.led_by_its_best() == led
+        failed = Outcome({"C": 1.0}, (), failure="MemoryError: no")
+        assert failed.led_by_its_best() == failed
+
+    def test_apart_each_is_an_outcome_of_its_own(self) -> None:
+        apart = self.whole.apart()
+        assert [(each.config["trees"], each.fold_losses) for each in apart] == [
+            (1, (0.5, 0.5)),
+            (5, (0.1, 0.3)),
+            (9, (0.2, 0.2)),
+        ]
+        assert not any(each.path for each in apart)
+        assert apart[1].loss_and_error() == pytest.approx((0.2, 0.1))

@@ -1,0 +1,122 @@
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+
+from flora.errors import TrialsError
+from flora.problem.imported_trials import Pair, pairs_of_csv, pairs_of_study
+from flora.problem.space import Boolean, Categorical, Integer, Real, SearchSpace
+
+SPACE = SearchSpace((Real("C", 0.1, 10.0), Integer("n", 1, 9)))
+MIXED = SearchSpace((Categorical("kind", ("a", 1, 0.5, True)), Boolean("b")))
+
+
+def read(tmp_path: Path, text: str | bytes, space: SearchSpace = SPACE) -> list[Pair]:
+    path = tmp_path / "file.csv"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return pairs_of_csv(path, space, lambda score: 1 - score)
+
+
+@pytest.mark.parametrize(
+    ("text", "loss", "error"),
+    [
+        ("C,n,loss\n0.5,3,0.25\n", 0.25, None),
+        ("C,n,score\n0.5,3,0.25\n", 0.75, None),
+        ("extra,loss,n,C,more\nx,0.25,3,0.5,\n", 0.25, None),
+        ("C,n,loss,error\n0.5,3,0.25,0.1\n", 0.25, 0.1),
+        ("C,n,loss,error\n0.5,3,0.25,\n", 0.25, None),
+        ("C,n,loss,error\n0.5,3,0.25\n", 0.25, None),
+        ('\ufeffC,n,loss\r\n"0.5",3.0,0.25\r\n', 0.25, None),
+        ("C,n,loss\n\n0.5,3,0.25\n\n", 0.25, None),
+    ],
+)
+def test_a_line_is_a_pair(tmp_path: Path, text: str, loss: float, error: float | None) -> None:
+    assert read(tmp_path, text) == [({"C": 0.5, "n": 3}, loss, error)]
+
+
+def test_values_take_the_spaces_types(tmp_path: Path) -> None:
+    pairs = read(tmp_path, "kind,b,loss\na,true,0\n1,0,0\n0.5,FALSE,0\nTrue,1,0\n", MIXED)
+    expected: list[tuple[Any, bool]] = [("a", True), (1, False), (0.5, False), (True, True)]
+    assert [(config["kind"], config["b"]) for config, _, _ in pairs] == expected
+    assert type(pairs[1][0]["kind"]) is int
+
+
+def test_an_hp_may_be_called_loss(tmp_path: Path) -> None:
+    space = SearchSpace((Categorical("loss", ("hinge", "log")), Real("error", 0, 1)))
+    assert read(tmp_path, "loss,error,score\nlog,0.5,0.75\n", space) == [({"loss": "log", "error": 0.5}, 0.25, None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "the file is empty"),
+        ("C,loss\n1,1\n", r"no column for the HP 'n', columns are \['C', 'loss'\]"),
+        ("C,n\n1,1\n", "need a column 'loss' or a column 'score'"),
+        ("C,n,loss,score\n1,1,1,1\n", "need a column 'loss' or a column 'score'"),
+        ("C,n,loss,C\n1,1,1,2\n", "column names must differ, 'C' comes twice"),
+        ("C,n,loss\n1,1,1\n1,1,x\n", "line 3: loss must be a number, got 'x'"),
+        ("C,n,loss\n1,1,nan\n", "line 2: loss must be finite, got 'nan'"),
+        ("C,n,loss\n1,1,1e999\n", "line 2: loss must be finite, got '1e999'"),
+        ("C,n,score\n1,1,-inf\n", "line 2: score must be finite"),
+        ("C,n,loss\ninf,1,1\n", "line 2: C must be finite"),
+        ("C,n,loss\n,1,1\n", "line 2: C must be a number, got ''"),
+        ("C,n,loss\n1,1\n", "line 2: loss must be a number, got None"),
+        ("C,n,loss\n1,1,0,5\n", "line 2: has more values than the header"),
+        ("C,n,loss\n1,2.5,1\n", "line 2: n: 2.5 is not in"),
+        ("C,n,loss\n99,1,1\n", "line 2: C: 99.0 is not in"),
+        ("C,n,loss,error\n1,1,1,-1\n", "line 2: error must be at least 0, got -1.0"),
+        ("C,n,loss,error\n1,1,1,x\n", "line 2: error must be a number"),
+        (b"C,n,loss\n1,1,\xff\n", "not a CSV file in UTF-8"),
+        ("C,n,loss\n1,1," + "1" * 200_000, "not a CSV file"),
+    ],
+    ids=range(19),
+)
+def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str | bytes, says: str) -> None:
+    with pytest.raises(TrialsError, match=rf"file\.csv(:|,) .*{says}") as caught:
+        read(tmp_path, text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("kind", "b"), [("1.5", "true"), ("a", "yes"), ("", "true"), ("true", "true")])
+def test_bad_categories_are_refused(tmp_path: Path, kind: str, b: str) -> None:
+    with pytest.raises(TrialsError, match=r"line 2: (kind must be one of|b must be true or false)"):
+        read(tmp_path, f"kind,b,loss\n{kind},{b},0\n", MIXED)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(TrialsError, match="no such file"):
+        pairs_of_csv(tmp_path / "none.csv", SPACE, float)
+
+
+def test_a_study_becomes_pairs() -> None:
+    study = quiet_study(direction="maximize")
+    study.enqueue_trial({"x": 0.0})
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), 1)
+    distributions, pairs, failed = pairs_of_study(study, lambda score: 1 - score)
+    assert distributions == {"x": optuna.distributions.FloatDistribution(0, 1)}
+    assert pairs == [({"x": 0.0}, 1.0)]
+    assert failed == []
+
+
+def test_trials_that_did_not_finish_are_left_out() -> None:
+    study = quiet_study()
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), 2)
+    study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
+    assert len(pairs_of_study(study, float)[1]) == 2
+
+
+def test_studies_that_cannot_be_read_are_refused() -> None:
+    with pytest.raises(TrialsError, match="study 's': need one objective, got 2"):
+        pairs_of_study(quiet_study(directions=["minimize", "maximize"]), float)
+    with pytest.raises(TrialsError, match="study 's': need at least one finished trial, got none"):
+        pairs_of_study(quiet_study(), float)
+    conditional = quiet_study()
+    conditional.optimize(lambda trial: trial.suggest_float("xy"[trial.number % 2], 0, 1), 2)
+    with pytest.raises(TrialsError, match="study 's': all trials must share one search space"):
+        pairs_of_study(conditional, float)
+
+
+def quiet_study(**options: Any) -> optuna.Study:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna.create_study(study_name="s", sampler=optuna.samplers.RandomSampler(0), **options)

@@ -1,0 +1,448 @@
+"""The whole algorithm: on a fake engine, and on parties of this process."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.spatial.distance import pdist
+from sklearn.datasets import make_classification
+
+from flora.aggregator.choose import Objective
+from flora.aggregator.further_trainings import APART, Training
+from flora.core.workers import workers
+from flora.engines.threads import in_process
+from flora.errors import DataError, FloraError, InputError, TrialsError
+from flora.models import family_of
+from flora.models.model_file import unpack
+from flora.outcome.explain import grown_words, past_range
+from flora.party.gate import Gate
+from flora.party.split import split
+from flora.problem.family import space_of
+from flora.problem.messages import (
+    Certify,
+    CertifyReply,
+    Confirm,
+    Confirmation,
+    ConfirmReply,
+    Describe,
+    DescribeReply,
+    Reply,
+    Search,
+    SearchReply,
+    Step,
+    Train,
+    TrainReply,
+)
+from flora.problem.schema import Column, Schema
+from flora.problem.trials import PartyTrials, Trial
+from flora.program.drive import Ask, drive
+from flora.program.request import Request
+from flora.program.result import result_of
+from flora.program.single_shot import Outcome, single_shot
+from tests.conftest import SVM_SPACE, gate, two_moons
+
+REQUEST = Request(family="svm", trials=8, folds=3, seed=2)
+
+
+def three_parties() -> list[Gate]:
+    sizes = {"north": 60, "south": 45, "west": 80}
+    return [gate(name, two_moons(rows, rows)) for name, rows in sizes.items()]
+
+
+def run(request: Request, parties: Sequence[Gate]) -> Outcome:
+    return drive(single_shot(request), in_process(parties))
+
+
+def test_a_whole_run_recommends_confirms_and_trains() -> None:
+    outcome = run(REQUEST, three_parties())
+    found = outcome.found
+    found.space.check(found.recommendation.config)
+    assert [(party.party, party.rows) for party in found.trials] == [("north", 60), ("south", 45), ("west", 80)]
+    assert found.choice is not None
+    assert len(found.choice.candidates) == 1 + REQUEST.confirm
+    assert set(found.diagnoses) == {"north", "south", "west"}
+    new = two_moons(200, 99)
+    predictions = unpack(outcome.model).predict_table(new.drop(columns="kind"))
+    assert np.mean(predictions["prediction"] == new["kind"]) > 0.85
+
+
+def test_the_order_of_parties_and_the_number_of_jobs_change_nothing() -> None:
+    first = run(REQUEST, three_parties())
+    with workers(2) as spread:
+        parties = [replace(each, party=replace(each.party, spread=spread)) for each in reversed(three_parties())]
+        second = drive(single_shot(REQUEST), in_process(parties, jobs=2))
+    assert [t.to_json() for t in first.found.trials] == [t.to_json() for t in second.found.trials]
+    assert first.found.recommendation == second.found.recommendation
+    assert first.found.choice == second.found.choice
+    assert first.found.diagnoses == second.found.diagnoses
+    assert first.model == second.model
+
+
+@pytest.mark.parametrize(("gain", "decision"), [(0.1, "use"), (-0.0005, "keep-defaults")])
+def test_the_verdict_decides_what_is_trained(gain: float, decision: str) -> None:
+    outcome = drive(single_shot(REQUEST), fake(gain=gain))
+    assert outcome.found.verdict is not None
+    assert outcome.found.verdict.decision == decision
+    chosen = outcome.found.recommendation.config if decision == "use" else dict(SVM_SPACE.default)
+    assert trained(outcome).config == chosen
+    assert (chosen == dict(SVM_SPACE.default)) == (decision == "keep-defaults")
+
+
+def test_what_is_trained_is_what_the_model_says(tmp_path: Path) -> None:
+    outcome = run(REQUEST, three_parties())
+    assert dict(trained(outcome).config) == dict(unpack(outcome.model).config)
+
+
+def trained(outcome: Outcome) -> Training:
+    assert outcome.trained is not None
+    return outcome.trained
+
+
+def test_without_a_training_the_program_ends_with_the_recommendation() -> None:
+    steps: list[str] = []
+    engine = fake()
+
+    def ask(step: Step) -> Iterable[Reply]:
+        steps.append(step.name)
+        return engine(step)
+
+    outcome = drive(single_shot(replace(REQUEST, trainings=0)), ask)
+    assert steps == ["describe", "search", "confirm"]
+    assert (outcome.trained, outcome.trainings, outcome.model) == (None, (), b"")
+    assert outcome.found.choice is not None
+
+
+def test_a_given_schema_leaves_with_nobody() -> None:
+    schema = Schema("kind", "classification", (Column("x", "numeric"), Column("y", "numeric")), ("lower", "upper"))
+    _, seen = watched(replace(REQUEST, schema=schema))
+    described = [reply for reply in seen if isinstance(reply, DescribeReply)]
+    assert [reply.schema for reply in described] == [None, None, None]
+
+
+def watched(request: Request) -> tuple[Outcome, list[Reply]]:
+    seen: list[Reply] = []
+
+    def ask(step: Step) -> list[Reply]:
+        replies = list(in_process(three_parties())(step))
+        seen.extend(replies)
+        return replies
+
+    return drive(single_shot(request), ask), seen
+
+
+def test_a_certificate_is_made_where_it_is_asked_for_and_else_nothing_more_leaves() -> None:
+    plain, replies = watched(REQUEST)
+    assert plain.certificate is None
+    assert not any(isinstance(reply, CertifyReply) for reply in replies)
+    certified, replies = watched(replace(REQUEST, certificate=True))
+    assert certified.certificate is not None
+    assert certified.found.recommendation == plain.found.recommendation
+    assert certified.model == plain.model
+    evidence = [reply for reply in replies if isinstance(reply, CertifyReply)]
+    assert [reply.party for reply in evidence] == ["north", "south", "west"]
+    assert all(len(reply.curves) == 2 for reply in evidence)
+    assert all(reply.rows not in (len(line) for line in reply.sketch.quantiles) for reply in evidence if reply.sketch)
+
+
+def fake(*, gain: float = 0.1, trials: PartyTrials | None = None, models: tuple[bytes, bytes] = (b"m", b"m")) -> Ask:
+    """An engine of two parties that answer at once."""
+    schema = Schema("y", "classification", (Column("x", "numeric"),), (0, 1))
+    tried = tuple(Trial({"C": c, "gamma": 0.1, "tol": 1e-3}, abs(c - 10) / 1000) for c in (1.0, 8.0, 12.0, 300.0))
+
+    def reply(step: Step, name: str, model: bytes) -> Reply:
+        match step:
+            case Describe():
+                return DescribeReply(name, 50, schema)
+            case Search():
+                own = PartyTrials(name, 50, SVM_SPACE, "balanced_accuracy", tried)
+                return SearchReply(name, 50, own if trials is None else replace(trials, party=name))
+            case Confirm():
+                configs = [dict(SVM_SPACE.default), *step.configs]
+                pairs = tuple(Confirmation(Trial(c, 0.3, 0.01, 5, 50), k * gain, 0.01) for k, c in enumerate(configs))
+                return ConfirmReply(name, 50, pairs)
+            case Train():
+                return TrainReply(name, 50, model, step.config)
+        raise AssertionError(step.name)
+
+    return lambda step: [reply(step, name, model) for name, model in zip("ab", models, strict=True)]
+
+
+def test_a_fake_engine_is_one_function() -> None:
+    outcome = drive(single_shot(REQUEST), fake())
+    assert outcome.found.verdict is not None
+    assert outcome.found.verdict.decision == "use"
+    assert trained(outcome).config == outcome.found.recommendation.config
+
+
+def test_replies_are_checked_before_they_are_merged() -> None:
+    with pytest.raises(FloraError, match="different models"):
+        drive(single_shot(REQUEST), fake(models=(b"m", b"n")))
+    foreign = PartyTrials("a", 50, SVM_SPACE, "accuracy", (Trial(dict(SVM_SPACE.default), 0.1),))
+    with pytest.raises(TrialsError, match="party 'a' sent trials of another space or scoring"):
+        drive(single_shot(REQUEST), fake(trials=foreign))
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (
+            replace(REQUEST, family="forest"),
+            "the model must be hgb, svm, mlp or package.module:Estimator, got 'forest'",
+        ),
+        (replace(REQUEST, scoring="accurate"), "scoring must be one of scikit-learn's scorers"),
+        (replace(REQUEST, trials=0), "trials must be a whole number of at least 1, got 0"),
+        (replace(REQUEST, folds=1), "cv must be a whole number of at least 2, got 1"),
+        (replace(REQUEST, task="regression"), "must be numeric, got"),
+        (replace(REQUEST, aggregator_hps=True), "the model svm has no HPs of the aggregator; mlp has"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(request_: Request, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run(request_, three_parties())
+
+
+def test_the_aggregators_own_hps_are_tuned_with_the_others() -> None:
+    request = replace(REQUEST, family="mlp", aggregator_hps=True, trials=2, folds=2, confirm=1)
+    assert {"local_epochs", "server_learning_rate"} < set(request.plan("classification").space.names)
+    outcome = run(request, three_parties()[:2])
+    assert set(trained(outcome).config) == set(outcome.found.space.names)
+    with pytest.raises(InputError, match="names the aggregator's HPs itself"):
+        replace(request, space={"alpha": {"type": "real", "range": [0, 1]}})
+
+
+def test_an_svm_does_no_regression() -> None:
+    tables = {"north": two_moons(60, 60), "south": two_moons(45, 45)}
+    parties = [gate(name, table.assign(kind=table.x * 2)) for name, table in tables.items()]
+    with pytest.raises(InputError, match="the model svm does classification, not regression"):
+        run(REQUEST, parties)
+
+
+def test_two_parties_of_one_name_are_refused() -> None:
+    with pytest.raises(DataError, match="party names must differ, 'north' comes twice"):
+        in_process([three_parties()[0], three_parties()[0]])
+
+
+class TestTrainings:
+    def test_the_best_of_several_is_taken_and_all_are_listed(self) -> None:
+        request = replace(REQUEST, trials=3, confirm=2, trainings=3)
+        outcome = run(request, three_parties())
+        first, second, third = outcome.trainings
+        assert outcome.found.verdict is not None
+        configs = [dict(outcome.found.recommendation.config), dict(outcome.found.space.default)]
+        use = outcome.found.verdict.decision == "use"
+        assert [dict(first.config), dict(second.config)] == (configs if use else configs[::-1])
+        outcome.found.space.check(third.config)
+        assert dict(third.config) not in configs
+        losses = [training.loss for training in outcome.trainings]
+        assert None not in losses
+        assert trained(outcome) == outcome.trainings[losses.index(min(losses, key=lambda loss: loss or 0))]
+        assert dict(unpack(outcome.model).config) == dict(trained(outcome).config)
+        assert run(request, three_parties()[::-1]).trainings == outcome.trainings
+
+    def test_held_out_losses_count_by_rows_or_the_worst_does(self) -> None:
+        held = {"a": (0.2, 0.1), "b": (0.2, 0.5)}  # in the first training, in the second
+        rows = {"a": 90, "b": 10}
+        mean, worst = (drive(single_shot(asked(o)), training_fake(held, rows)) for o in ("mean", "worst"))
+        assert [t.loss for t in mean.trainings] == pytest.approx([0.2, 0.9 * 0.1 + 0.1 * 0.5])
+        assert [t.loss for t in worst.trainings] == [0.2, 0.5]
+        assert (mean.model, worst.model) == (b"model 2", b"model 1")
+        unknown = drive(single_shot(asked("mean")), training_fake({"a": (0.2, 0.1), "b": (None, None)}, rows))
+        assert [t.loss for t in unknown.trainings] == [0.2, 0.1]
+
+    def test_several_need_rows_to_be_compared_on(self) -> None:
+        with pytest.raises(InputError, match="a third of each party's rows, and all have too few"):
+            drive(single_shot(asked("mean")), training_fake({"a": (None, None), "b": (None, None)}, {"a": 5, "b": 5}))
+
+    @pytest.mark.parametrize(("rows", "inside"), [(2500, True), (2499, False)])
+    def test_trees_are_counted_inside_the_training_where_there_are_rows_to_count_by(
+        self, rows: int, inside: bool
+    ) -> None:
+        steps: list[Step] = []
+        outcome = drive(
+            single_shot(replace(asked("mean"), trainings=1)),
+            training_fake({"a": (0.2,), "b": (0.1,)}, {"a": rows, "b": 2500}, steps),
+        )
+        step = steps[-1]
+        assert isinstance(step, Train)
+        config = outcome.found.recommendation.config
+        assert step.config == ({**config, "max_iter": 264} if inside else config)  # 200 * 2**0.4
+        assert (step.choose, step.held) == (inside, 1 / 3 if inside else 0.0)
+        assert trained(outcome).chosen == (("max_iter",) if inside else ())
+
+    def test_all_parties_train_past_the_range_that_each_searched(self) -> None:
+        steps: list[Step] = []
+        names = "abcdefgh"
+        engine = training_fake(dict.fromkeys(names, (0.2, 0.2, 0.2, 0.1)), dict.fromkeys(names, 625), steps)
+        outcome = drive(single_shot(replace(asked("mean"), trainings=4)), engine)
+        configs = [step.config for step in steps if isinstance(step, Train)]
+        assert {config["max_iter"] for config in configs} == {round(200 * 8**0.4)} == {459}
+        assert all(tuple(config) == outcome.found.space.names for config in configs)
+        path = outcome.found.path
+        assert path is not None
+        points = path.rest(outcome.found.space).encode(configs)
+        assert pdist(points).min() > APART  # no two are the same training but for the trees, which it counts itself
+
+    @pytest.mark.parametrize(("rows", "trees"), [(2500, 264), (2000, 100)])  # counted in the training, and not
+    def test_a_default_that_is_the_recommendation_is_not_trained_twice(self, rows: int, trees: int) -> None:
+        steps: list[Step] = []
+        engine = training_fake(dict.fromkeys("ab", (0.2, 0.2)), dict.fromkeys("ab", rows), steps, gain=-0.1)
+        outcome = drive(single_shot(asked("mean")), engine)
+        assert outcome.found.choice is not None
+        assert outcome.found.choice.chosen is outcome.found.choice.candidates[0]  # nothing gains
+        first, second = (step.config for step in steps if isinstance(step, Train))
+        assert first == {**outcome.found.space.default, "max_iter": trees}
+        assert {**second, "max_iter": trees} != first
+
+    def test_a_real_training_counts_its_trees(self) -> None:
+        parties = [gate(name, two_moons(2500, k)) for k, name in enumerate("ab")]
+        space = {
+            "max_iter": {"type": "int", "range": [2, 9], "default": 5},
+            "learning_rate": {"type": "real", "range": [0.9, 3.0], "default": 2.9},  # too fast: later trees spoil it
+        }
+        outcome = run(Request(family="hgb", space=space, trials=1, folds=2, confirm=0), parties)
+        assert trained(outcome).chosen == ("max_iter",)
+        assert 1 <= int(trained(outcome).config["max_iter"]) < 9
+        stored = unpack(outcome.model)
+        assert dict(stored.config) == dict(trained(outcome).config)
+        loss = trained(outcome).loss
+        assert loss is not None
+        assert loss < 0.2
+
+    def test_a_real_training_of_many_parties_goes_past_the_range(self) -> None:
+        X, y = make_classification(5000, 8, n_informative=8, n_redundant=0, n_clusters_per_class=8, random_state=0)
+        table = pd.DataFrame(X, columns=[f"x{k}" for k in range(8)]).assign(target=y)
+        parties = [gate(name, rows, "target") for name, rows in split(table, "target", 5, "iid", 0).items()]
+        outcome = run(Request(family="hgb", trials=1, folds=2, confirm=0), parties)
+        assert 200 < int(trained(outcome).config["max_iter"]) <= round(200 * 5**0.4)
+        assert dict(unpack(outcome.model).config) == dict(trained(outcome).config)
+        assert (
+            int(outcome.found.recommendation.config["max_iter"]) <= 200
+        )  # what is recommended is a config of the space
+        result = result_of(outcome, Request(family="hgb"), {})
+        assert past_range(result).startswith("past the range that each party searches")
+
+
+def test_five_parties_train_with_a_higher_c_than_each_measured() -> None:
+    parties = [gate(f"p{k}", two_moons(40, k)) for k in range(5)]
+    request = Request(family="svm", trials=6, folds=3, confirm=3)
+    outcome = run(request, parties)
+    result = result_of(outcome, request, {})
+    default, *others = result.candidates
+    assert default.config == default.measured == dict(outcome.found.space.default)
+    for each in others:
+        assert each.config["C"] == pytest.approx(min(float(each.measured["C"]) * 5**0.4, 1000))
+        assert {**each.config, "C": 0} == {**each.measured, "C": 0}
+    assert result.verdict == "use"
+    assert trained(outcome).config["C"] == result.config["C"]
+    assert grown_words(result).startswith("More rows need more: C = ")
+    # What the surface predicts belongs to what the parties measured, and so does all that the certificate says.
+    recommendation, surface, space = outcome.found.recommendation, outcome.found.surface, outcome.found.space
+    assert recommendation.measured == result.measured_config != result.config
+    assert result.predicted_loss == float(surface(space.encode([recommendation.measured]))[0])
+
+
+def test_a_certificate_is_of_what_the_parties_measured() -> None:
+    steps: list[Step] = []
+    engine = in_process([gate(f"p{k}", two_moons(60, k)) for k in range(5)])
+
+    def ask(step: Step) -> Iterable[Reply]:
+        steps.append(step)
+        return engine(step)
+
+    request = Request(family="svm", trials=6, folds=3, confirm=3, certificate=True)
+    recommendation = drive(single_shot(request), ask).found.recommendation
+    (certify,) = (step for step in steps if isinstance(step, Certify))
+    assert certify.configs[1] == recommendation.measured
+    assert recommendation.measured != recommendation.config
+
+
+def asked(objective: Objective) -> Request:
+    return Request(family="hgb", trials=2, folds=3, confirm=1, objective=objective, trainings=2)
+
+
+def training_fake(
+    held: Mapping[str, Sequence[float | None]],
+    rows: Mapping[str, int],
+    steps: list[Step] | None = None,
+    gain: float = 0.1,
+) -> Ask:
+    """An engine of parties of which only the trainings matter: each with its losses on held-out rows, in turn."""
+    schema = Schema("y", "classification", (Column("x", "numeric"),), (0, 1))
+    space = space_of(family_of("hgb"), "classification")
+    found = tuple(Trial(dict(config), 0.2, 0.01, 3) for config in [space.default, *space.decode(np.full((1, 4), 0.3))])
+    done = [0]
+
+    def reply(step: Step, name: str) -> Reply:
+        match step:
+            case Describe():
+                return DescribeReply(name, rows[name], schema)
+            case Search():
+                trials = PartyTrials(name, rows[name], space, "balanced_accuracy", found, family="hgb")
+                return SearchReply(name, rows[name], trials)
+            case Confirm():
+                configs = [dict(space.default), *step.configs]
+                gains = tuple(Confirmation(Trial(c, 0.3, 0.01, 3), gain * k, 0.01) for k, c in enumerate(configs))
+                return ConfirmReply(name, rows[name], gains)
+            case Train():
+                return TrainReply(name, rows[name], f"model {done[0]}".encode(), step.config, held[name][done[0] - 1])
+        raise AssertionError(step.name)
+
+    def ask(step: Step) -> list[Reply]:
+        if steps is not None:
+            steps.append(step)
+        done[0] += step.name == "train"
+        return [reply(step, name) for name in held]
+
+    return ask
+
+
+def test_without_a_confirmation_the_surface_gives_the_verdict() -> None:
+    steps: list[str] = []
+    engine = in_process(three_parties())
+
+    def ask(step: Step) -> list[Reply]:
+        steps.append(step.name)
+        return list(engine(step))
+
+    outcome = drive(single_shot(replace(REQUEST, trials=3, confirm=0)), ask)
+    assert steps == ["describe", "search", "train"]
+    assert outcome.found.verdict is not None
+    assert outcome.found.verdict.basis == "predicted"
+    assert (outcome.found.choice, outcome.found.diagnoses) == (None, {})
+
+
+def test_what_parties_measure_must_be_in_the_space() -> None:
+    engine = fake()
+
+    def ask(step: Step) -> list[Reply]:
+        replies = list(engine(step))
+        if step.name != "confirm":
+            return replies
+        return [ConfirmReply("a", 50, (Confirmation(Trial({"C": 1e9}, 0.1), 0.0, 0.0),)), replies[1]]
+
+    with pytest.raises(TrialsError, match="party 'a' measured what is not in the space: a config must name"):
+        drive(single_shot(REQUEST), ask)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"confirm": -1}, "confirm must be a whole number of at least 0, got -1"),
+        ({"trainings": -1}, "trainings must be a whole number of at least 0, got -1"),
+        ({"objective": "best"}, "objective must be one of"),
+    ],
+)
+def test_a_request_is_true_from_birth(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(REQUEST, **change)
+
+
+def test_trials_of_a_party_do_not_depend_on_the_others(tmp_path: Path) -> None:
+    together = run(REQUEST, three_parties()).found.trials[0]
+    strange = gate("south", two_moons(50, 5).assign(kind=lambda t: t.kind.replace("upper", "odd")))
+    apart = run(REQUEST, [three_parties()[0], strange]).found.trials[0]
+    assert together.to_json() == apart.to_json()

@@ -37,8 +37,9 @@ lock:                        ## pin all versions anew, with hashes (needs uv)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-.venv/dev: .venv/runtime requirements-dev.txt
+.venv/dev: .venv/runtime requirements-dev.txt lab/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable lab
 	touch $@
 
 clean:

@@ -77,7 +77,9 @@ class Golden:
         """Run a command, which must end well."""
         environment = {**os.environ, "PYTHONPATH": str(self.source)}
         command = [sys.executable, "-c", MAIN.format(module=self.module), *arguments]
-        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(  # noqa: S603  (our own command)
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
+        )
         if done.returncode:
             sys.exit(f"{' '.join(arguments)}\n{done.stdout}{done.stderr}")
 
@@ -90,7 +92,8 @@ class Golden:
         """Return the digests of an exchange by files: the parties' trials and the result."""
         parties = ("north", "south", "west")
         for party in parties:
-            self.flora("search", f"{party}.csv", "--target", "kind", "--model", "svm", *LIGHT, "--out", f"t-{party}.json")
+            out = f"t-{party}.json"
+            self.flora("search", f"{party}.csv", "--target", "kind", "--model", "svm", *LIGHT, "--out", out)
         trials = [f"t-{party}.json" for party in parties]
         self.flora("aggregate", *trials, "--propose", "5", "--seed", "7", "--out", "candidates.json")
         answer = "answer" if self.module.endswith("main") else "confirm"  # its name before there were steps as files
@@ -100,7 +103,8 @@ class Golden:
         self.flora("aggregate", *trials, *answers, "--seed", "7", "--out", "aggregated")
         found = self.folder / "aggregated"
         result = found / "result.json" if found.is_dir() else found
-        return {"result": answer_digest(result, NEVER_BY_FILES), **{name: digest((self.folder / name).read_bytes()) for name in trials}}
+        digested = {name: digest((self.folder / name).read_bytes()) for name in trials}
+        return {"result": answer_digest(result, NEVER_BY_FILES), **digested}
 
     def across_processes(self) -> dict[str, str]:
         """Return the digests of the demonstration with real processes and certificates."""

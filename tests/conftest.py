@@ -1,7 +1,6 @@
 """What several tests share: small tables, and the parties made from them."""
 
 import os
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -85,39 +84,3 @@ def paper_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the paper's datasets are not here: set FLORA_DATA")
     return folder
-
-
-def shrink_the_paper(sizes: Mapping[str, tuple[int, int]]) -> None:
-    """Let small tables, with classes of these sizes, pass for datasets, and forests have few trees, in this process."""
-    from flora_lab.paper.datasets import DATASETS, Dataset
-    from flora_lab.paper.published import TESTBED
-
-    from flora.surrogate import regressors
-
-    for name, classes in sizes.items():
-        DATASETS[name] = Dataset(40, sum(classes), 2, classes, "Rock")
-    TESTBED["oil-spill"] = TESTBED["oil-spill"]._replace(rows=20)
-    regressors.TREES = 5
-
-
-SMALL_SIZES = {"sonar": (27, 33), "oil-spill": (42, 48)}
-
-
-@pytest.fixture
-def small_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of small tables that pass for sonar and oil spill: it is the machinery that is tested with them."""
-    from flora_lab.paper import published, run
-    from flora_lab.paper.datasets import DATASETS
-
-    from flora.surrogate import regressors
-
-    for name, classes in SMALL_SIZES.items():
-        table = two_moons(sum(classes), 1)
-        table = table.assign(target=(table.pop("kind") == "upper").astype(int))
-        table.to_csv(tmp_path / f"{name}.csv", index=False)
-        monkeypatch.setitem(DATASETS, name, DATASETS[name])  # so that they are put back
-    monkeypatch.setitem(published.TESTBED, "oil-spill", published.TESTBED["oil-spill"])
-    monkeypatch.setattr(regressors, "TREES", regressors.TREES)
-    shrink_the_paper(SMALL_SIZES)
-    yield tmp_path
-    run.table_of.cache_clear()

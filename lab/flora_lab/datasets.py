@@ -1,4 +1,4 @@
-"""The datasets, and what each may be used for: a rule is designed on some, proved on others, and reported on the paper's.
+"""The datasets, and what each may be used for: rules are designed on some, and proved on others.
 
 They come from KEEL's folder, from scikit-learn, or are made up; the paper's seven from a folder or from OpenML. Each is
 checked to be what it should be.
@@ -211,9 +211,7 @@ DATASETS: dict[str, Dataset] = {
     "heart-statlog": _of_the_paper("heart-statlog", 53, 13, (150, 120), "present"),
     "oil-spill": _of_the_paper("oil-spill", 311, 49, (896, 41), "1"),
     "pc3": _of_the_paper("pc3", 1050, 37, (1403, 160), "True"),
-    "pollen": _of_the_paper(
-        "pollen", 871, 5, (1924, 1924), "P", "its label is the row number: any regret is noise"
-    ),
+    "pollen": _of_the_paper("pollen", 871, 5, (1924, 1924), "P", "its label is the row number: any regret is noise"),
     "sonar": _of_the_paper("sonar", 40, 60, (111, 97), "Rock"),
 }
 

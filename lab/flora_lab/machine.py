@@ -29,8 +29,12 @@ def note_machine(results: Path) -> None:
     name = "-".join(map(str, found.values()))
     file = results / FOLDER / (re.sub(r"[^a-z0-9.]+", "-", name.lower()) + ".json")
     if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, (json.dumps(found, indent=1) + "\n").encode())
+
+
+def machines_in(results: Path) -> list[dict[str, Any]]:
+    """Return the machines that are noted beside the results."""
+    return [json.loads(file.read_bytes()) for file in sorted((results / FOLDER).glob("*.json"))]
 
 
 def _processor() -> str:

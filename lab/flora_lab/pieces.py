@@ -112,7 +112,6 @@ def work_done(pieces: Sequence[Piece], bench: Bench) -> tuple[float, float]:
 def searched(plan: SearchPlan, rows: Rows, party: str, storage: Path) -> dict[str, Any]:
     """Return the trials of a search, as they would leave a party; it goes on where a killed one stopped."""
     family = family_of(plan.family)
-    storage.parent.mkdir(parents=True, exist_ok=True)
     return search_locally(rows, plan, family, party=party, storage=storage, progress=while_asked).to_document()
 
 

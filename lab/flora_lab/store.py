@@ -1,8 +1,8 @@
 """Where results are kept: of each protocol one compressed file, which a run adds to.
 
 The file is an xz-compressed table of two columns, a name and a JSON document, with a line for each piece. What a run
-computes lies loose in a folder of work, a file a piece, until the run packs it: as one more xz stream behind the others,
-so that nothing is compressed twice, and two versions of a file are merged by writing one behind the other.
+computes lies loose in a folder of work, a file a piece, until the run packs it: as one more xz stream behind the
+others. So nothing is compressed twice, and two versions of a file are merged by writing one behind the other.
 """
 
 import json
@@ -73,7 +73,7 @@ class Store:
         with locked(self.work / "pack"):
             loose, packed = self._loose(), self._packed()
             new = {name: path.read_bytes() for name, path in loose.items() if name not in packed}
-            if anew:
+            if anew and (packed or new):
                 write_whole(self.packed, compressed({**packed, **new}))
             elif new:
                 before = self.packed.read_bytes() if packed else b""

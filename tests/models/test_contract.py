@@ -58,8 +58,8 @@ class TestEveryFamily:
         path = path_through(space, family.passes_through)
         along = path.configs(space.default)[:2] if path else []
         with one_thread():
-            found = family.score(space.default, *HALVES, "balanced_accuracy", 5, along)
-            again = family.score(space.default, *HALVES, "balanced_accuracy", 5, along)
+            found = family.score(space.default, HALVES[0], HALVES[1], "balanced_accuracy", 5, along)
+            again = family.score(space.default, HALVES[0], HALVES[1], "balanced_accuracy", 5, along)
         assert found == again
         assert [config for config, _ in found] == [space.default, *along]
         assert all(0 <= score <= 1 for _, score in found)

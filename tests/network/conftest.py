@@ -13,8 +13,8 @@ from typing import Any
 
 import psutil
 import pytest
-
 from flora.cli.network_commands import free_port
+
 from flora.engines.nvflare.consortium import Consortium
 from flora.engines.nvflare.kits import make_kits
 from flora.engines.nvflare.service import end_tree

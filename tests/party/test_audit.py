@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from argparse import Namespace
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from flora.errors import FloraError, InputError
-from flora.party.audit import FIRST, REPAIR, AuditLog, Entry, audit_command, verify
+from flora.party.audit import FIRST, REPAIR, AuditLog, verify
 
 NOON = datetime(2026, 3, 1, 13, 0, 0, 5000, timezone(timedelta(hours=1)))
 
@@ -44,7 +43,7 @@ def test_the_chain_goes_on_in_another_process_and_the_clock_is_utc(tmp_path: Pat
     path = tmp_path / "state" / "audit.jsonl"
     before = datetime.now(UTC).replace(microsecond=0)
     AuditLog(path).record("a", "x", b"1")
-    code = f"from flora.audit import AuditLog; AuditLog({str(path)!r}).record('b', 'x', b'2')"
+    code = f"from flora.party.audit import AuditLog; AuditLog({str(path)!r}).record('b', 'x', b'2')"
     subprocess.run([sys.executable, "-c", code], check=True)
     entries = verify(path)
     assert [entry.what for entry in entries] == ["a", "b"]
@@ -254,21 +253,3 @@ def test_a_disk_that_is_full_is_an_error_and_the_rest_is_repaired(
             log.record("lost", "x", b"")
     log.record("next", "x", b"")
     assert [entry.what for entry in verify(path)] == ["reply 0", REPAIR, "next"]
-
-
-def test_the_command_shows_the_entries_or_returns_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "audit.jsonl"
-    log = log_of(path, 1)
-    last = log.record("[bold]train", "Zürich", b"\0" * 1234)
-    document = audit_command(Namespace(file=path, json=True))
-    assert capsys.readouterr().out == ""
-    assert (document["format"], document["last"]) == ("flora-audit", last.hash)
-    assert [Entry(**entry) for entry in document["entries"]] == list(verify(path))
-    audit_command(Namespace(file=path, json=False))
-    shown = capsys.readouterr().out
-    assert f"2 entries, each with the hash of the one before; the last is {last.hash}" in shown
-    for words in ("[bold]train", "Zürich", "1234", "2026-03-01T12:00:00.005"):
-        assert words in shown.replace("\n", "")
-    path.write_bytes(b"\n")
-    with pytest.raises(InputError, match="line 1: "):
-        audit_command(Namespace(file=path, json=False))

@@ -2,9 +2,9 @@
 
 import json
 import math
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,29 +13,53 @@ from hypothesis import strategies as st
 
 from flora.engines.threads import in_process
 from flora.errors import ConsentError, FloraError, InputError, WireError
-from flora.party.consent import LEAVES, SCORINGS, Consent, DataSource
+from flora.party.consent import SCORINGS, Consent, DataSource, Pairs
+from flora.party.gate import Gate
 from flora.party.party import Party
 from flora.party.sketch import sketch_of
+from flora.party.table import Table
 from flora.problem.learning_curve import CurvePoint, LearningCurve
-from flora.problem.messages import Confirmation, Reply, Step, StepName
+from flora.problem.messages import (
+    Certify,
+    CertifyReply,
+    Confirm,
+    Confirmation,
+    ConfirmReply,
+    Describe,
+    DescribeReply,
+    Reply,
+    Search,
+    SearchReply,
+    Step,
+    Train,
+    TrainReply,
+)
 from flora.problem.plan import SearchPlan
+from flora.problem.schema import Column, Schema
 from flora.problem.trials import PartyTrials, Trial
+from flora.problem.wire import read_reply, read_step, reply_text, step_text
 from flora.program.drive import drive
 from flora.program.request import Request
 from flora.program.single_shot import single_shot
-from flora.program.wire import reply_from_json, reply_to_json
 from tests.conftest import SVM_SPACE, two_moons
 
 PLAN = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", trials=100)
 CONFIG = {"C": 1.23456789, "gamma": 1 / 3, "tol": 1e-3}
 
 
-def asked(name: Any = "search", configs: int = 1, **plan: Any) -> Step:
-    payload: dict[str, Any] = {"plan": {**PLAN.to_json(), **plan}, "schema": None}
-    extra = {"confirm": {"configs": [CONFIG] * configs}, "certify": {"configs": [CONFIG] * configs}}
-    return Step(
-        name, payload | extra.get(name, {"config": CONFIG, "held": 0.0, "choose": False} if name == "train" else {})
-    )
+SCHEMA = Schema("kind", "classification", (Column("x", "numeric"),), ("a", "b"))
+
+
+def asked(name: str = "search", configs: int = 1, **changes: Any) -> Step:
+    plan, many = replace(PLAN, **changes), (CONFIG,) * configs
+    made: dict[str, Step] = {
+        "describe": Describe(),
+        "search": Search(plan),
+        "confirm": Confirm(plan, None, many),
+        "certify": Certify(plan, SCHEMA, many),
+        "train": Train(plan, SCHEMA, CONFIG),
+    }
+    return made[name]
 
 
 def written(path: Path, **document: Any) -> Path:
@@ -49,11 +73,11 @@ def test_no_file_means_the_documented_defaults(tmp_path: Path) -> None:
     assert consent == Consent() == Consent.read(written(tmp_path))
     assert consent.families == ("hgb", "svm", "mlp")
     assert (consent.most_trials, consent.most_seconds, consent.fewest_rows) == (100, 86_400, 40)
-    assert (consent.certificate, consent.digits, consent.best, consent.data) == (False, None, None, None)
+    assert (consent.certificate, consent.pairs, consent.data) == (False, Pairs(None, None), None)
 
 
 def test_the_security_page_has_every_key_and_its_default() -> None:
-    page = (Path(__file__).parent.parent / "docs" / "security.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text("utf-8")
     defaults = {key: f"`{json.dumps(value)}`" for key, value in Consent().to_json().items()} | {"data": "none"}
     for key, default in defaults.items():
         (line,) = (line for line in page.splitlines() if line.startswith(f"| `{key}` |"))
@@ -85,8 +109,7 @@ def test_a_file_is_read_and_written(tmp_path: Path) -> None:
         0.5,
         7,
         True,
-        3,
-        10,
+        Pairs(3, 10),
         DataSource("/data/rows.csv", "kind", ("id",)),
     )
     assert consent == expected
@@ -96,28 +119,59 @@ def test_a_file_is_read_and_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("document", "pairs"),
+    [
+        ("as-is", Pairs()),
+        ({"rounded": 17}, Pairs(rounded=17)),
+        ({"best": 10_000}, Pairs(best=10_000)),
+        ({"best": 1, "rounded": 1}, Pairs(1, 1)),
+    ],
+)
+def test_the_forms_of_pairs(document: Any, pairs: Pairs) -> None:
+    consent = Consent.from_json({"pairs": document})
+    assert consent == Consent(pairs=pairs)
+    assert consent.to_json()["pairs"] == document
+
+
+def test_all_is_allowed_to_a_program_and_not_by_a_file() -> None:
+    everything = Consent.of_everything()
+    everything.check(asked("certify", 1000, family="x.y:Z", scoring="max_error", trials=10_000))
+    everything.check_rows(1)
+    everything.check_seconds(1e300)
+    assert everything.pairs == Pairs()
+    with pytest.raises(InputError, match="families must be a list, got None"):
+        Consent.from_json(everything.to_json())
+
+
+@pytest.mark.parametrize(
     ("document", "says"),
     [
-        ({"trials": 5}, r"the file has the unknown key 'trials', it may have \['certificate', 'data', 'families'"),
-        ({"families": "hgb"}, "families must be a list of texts, got 'hgb'"),
-        ({"families": [1]}, r"families must be a list of texts, got \[1\]"),
-        ({"scorings": None}, "scorings must be a list of texts, got None"),
-        ({"most_trials": 0}, "most_trials must be a whole number from 1"),
-        ({"most_trials": True}, "most_trials must be a whole number from 1 to .*, got True"),
-        ({"most_trials": 1.5}, "most_trials must be a whole number"),
+        ({"trials": 5}, r"it has the unknown field 'trials', it has \['certificate', 'data', 'families'"),
+        ({"families": "hgb"}, "families must be a list of at most 100000, got 'hgb'"),
+        ({"families": [1]}, r"families\[0\] must be text, got 1"),
+        ({"families": ["h\ngb"]}, r"families\[0\] must be at most 1000 printable characters"),
+        ({"families": None}, "families must be a list, got None"),
+        ({"scorings": None}, "scorings must be a list, got None"),
+        ({"most_trials": 0}, "most_trials must be a whole number from 1 to 2.53, got 0"),
+        ({"most_trials": True}, "most_trials must be a whole number, got True"),
+        ({"most_trials": 1.5}, "most_trials must be a whole number, got 1.5"),
+        ({"most_trials": None}, "most_trials must be a whole number, got None"),
         ({"most_seconds": 0}, "most_seconds must be a number above 0, got 0"),
-        ({"most_seconds": "60"}, "most_seconds must be a number above 0, got '60'"),
-        ({"fewest_rows": -1}, "fewest_rows must be a whole number"),
+        ({"most_seconds": "60"}, "most_seconds must be a finite number, got '60'"),
+        ({"most_seconds": 10**400}, "most_seconds must be a finite number, got 1000"),
+        ({"fewest_rows": -1}, "fewest_rows must be a whole number from 1"),
         ({"certificate": "yes"}, "certificate must be true or false, got 'yes'"),
         ({"certificate": 1}, "certificate must be true or false, got 1"),
-        ({"pairs": "rounded"}, r"pairs \(which is \"as-is\", or an object\) must be a JSON object, got 'rounded'"),
-        ({"pairs": {}}, 'pairs must be "as-is", or say "rounded": DIGITS or "best": COUNT'),
-        ({"pairs": {"digits": 3}}, "has the unknown key 'digits', it may have .'best', 'rounded'."),
-        ({"pairs": {"rounded": 0}}, "pairs.rounded must be a whole number from 1 to 17, got 0"),
-        ({"pairs": {"best": 10**9}}, "pairs.best must be a whole number from 1 to 10000"),
-        ({"data": {"path": "a.csv"}}, "data.target must be text, got None"),
-        ({"data": {"path": "a.csv", "target": "y", "password": 1}}, "data has the unknown key 'password'"),
-        ({"data": {"path": "a.csv", "target": "y", "drop": "id"}}, "data.drop must be a list of texts"),
+        ({"pairs": "rounded"}, 'pairs: it is "as-is", or an object with "rounded": DIGITS or "best": COUNT or both'),
+        ({"pairs": {}}, 'pairs: it is "as-is", or an object'),
+        ({"pairs": None}, 'pairs: it is "as-is", or an object'),
+        ({"pairs": {"digits": 3}}, r"pairs: it has the unknown field 'digits', it has \['best', 'rounded'\]"),
+        ({"pairs": {"rounded": 0}}, "pairs: rounded must be a whole number from 1 to 17, got 0"),
+        ({"pairs": {"best": 10**9}}, "pairs: best must be a whole number from 1 to 10000"),
+        ({"data": {"path": "a.csv"}}, "data lacks the field 'target'"),
+        ({"data": {"path": "a.csv", "target": ""}}, "data: target must be text, got none"),
+        ({"data": {"path": "a.csv", "target": "y", "password": 1}}, "data has the unknown field 'password'"),
+        ({"data": {"path": "a.csv", "target": "y", "drop": "id"}}, r"data\.drop must be a list of at most"),
     ],
 )
 def test_a_bad_file_is_refused_and_the_key_named(tmp_path: Path, document: dict[str, Any], says: str) -> None:
@@ -161,25 +215,26 @@ def test_more_than_is_allowed_is_refused_in_one_sentence(consent: Consent, step:
     assert isinstance(caught.value, FloraError)
 
 
-@pytest.mark.parametrize("name", ["search", "confirm", "train"])
-def test_what_is_allowed_passes(name: Any) -> None:
+@pytest.mark.parametrize("name", ["describe", "search", "confirm", "train"])
+def test_what_is_allowed_passes(name: str) -> None:
     Consent().check(asked(name))
-    Consent().check(Step("describe", {"schema": None, "task": None}))
     Consent(certificate=True).check(asked("certify"))
 
 
 @pytest.mark.parametrize(
-    "step",
+    "change",
     [
-        Step("shell", {"plan": PLAN.to_json(), "schema": None}),  # type: ignore[arg-type]
-        Step("search", {"schema": None}),
-        Step("search", {"plan": PLAN.to_json(), "schema": None, "consent": {"certificate": True}}),
-        Step("search", {"plan": {**PLAN.to_json(), "most_trials": 10_000}, "schema": None}),
+        lambda step: step.update(consent={"certificate": True}),
+        lambda step: step.update(most_trials=10_000),
+        lambda step: step["plan"].update(most_trials=10_000),
+        lambda step: step["plan"].update(families=["x:Y"]),
     ],
 )
-def test_a_step_cannot_bring_its_own_consent(step: Step) -> None:
-    with pytest.raises(WireError):
-        Consent().check(step)
+def test_a_step_cannot_bring_its_own_consent(change: Any) -> None:
+    document = json.loads(step_text(asked()))
+    change(document)
+    with pytest.raises(WireError, match="has the unknown field"):
+        read_step(json.dumps(document))
 
 
 def test_rows_and_seconds() -> None:
@@ -198,79 +253,87 @@ def found(*losses: float) -> PartyTrials:
     return PartyTrials("a", 60, SVM_SPACE, "r2", trials)
 
 
-def test_as_they_are_means_untouched() -> None:
-    reply = Reply("a", 60, trials=found(0.123456, 0.2), notes=("n",))
-    assert Consent().apply(asked(), reply) == reply
+def searched(*losses: float, notes: tuple[str, ...] = ()) -> SearchReply:
+    return SearchReply("a", 60, found(*losses), notes)
+
+
+def left_of(consent: Consent, reply: SearchReply) -> SearchReply:
+    left = consent.apply(asked(), reply)
+    assert isinstance(left, SearchReply)
+    return left
+
+
+SKETCH = sketch_of(np.random.default_rng(0).normal(size=(60, 2)), party="a", seed=0)
+REPLIES: dict[str, Reply] = {
+    "describe": DescribeReply("a", 60, SCHEMA),
+    "search": searched(0.123456, 123456.0),
+    "confirm": ConfirmReply("a", 60, (Confirmation(Trial(CONFIG, 0.123456, 0.0123456), -0.0123456, 1.23456e-5),)),
+    "certify": CertifyReply("a", 60, SKETCH, (LearningCurve("a", CONFIG, (CurvePoint(9, 0.98765, 0.012345),)),)),
+    "train": TrainReply("a", 60, b"m", CONFIG, 0.98765),
+}
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_as_they_are_means_untouched(name: str) -> None:
+    assert Consent().apply(asked(name), REPLIES[name]) == REPLIES[name]
 
 
 def test_rounding_reaches_every_loss_and_no_config() -> None:
-    sketch = sketch_of(np.random.default_rng(0).normal(size=(60, 2)), party="a", seed=0)
-    curves = (LearningCurve("a", CONFIG, (CurvePoint(9, 0.98765, 0.012345),)),)
-    confirmations = (Confirmation(Trial(CONFIG, 0.123456, 0.0123456), -0.0123456, 1.23456e-5),)
-    consent, reply = Consent(digits=2), Reply("a", 60, trials=found(0.123456, 123456.0))
-    left = consent.apply(asked(), reply)
-    assert left.trials is not None
-    assert reply.trials is not None
-    assert [(trial.loss, trial.error) for trial in left.trials.trials] == [(0.12, 0.012), (120000.0, 0.012)]
-    assert [trial.config for trial in left.trials.trials] == [trial.config for trial in reply.trials.trials]
-    assert left.trials.space == SVM_SPACE
-    assert left.notes == ("it rounds losses to 2 digits",)
-    left = consent.apply(asked("confirm"), Reply("a", 60, confirmations=confirmations))
-    assert left.confirmations == (Confirmation(Trial(CONFIG, 0.12, 0.012), -0.012, 1.2e-5),)
-    left = consent.apply(asked("certify"), Reply("a", 60, curves=curves, sketch=sketch))
-    assert left.curves == (LearningCurve("a", CONFIG, (CurvePoint(9, 0.99, 0.012),)),)
-    assert left.sketch == sketch
+    left = {name: Consent(pairs=Pairs(rounded=2)).apply(asked(name), reply) for name, reply in REPLIES.items()}
+    assert left["describe"] == REPLIES["describe"]
+    pairs = left["search"]
+    assert isinstance(pairs, SearchReply)
+    assert [(trial.loss, trial.error) for trial in pairs.trials.trials] == [(0.12, 0.012), (120000.0, 0.012)]
+    assert [trial.config for trial in pairs.trials.trials] == [trial.config for trial in found(0, 0).trials]
+    assert (pairs.trials.space, pairs.trials.rows) == (SVM_SPACE, 60)
+    assert pairs.notes == ("it rounds losses to 2 digits",)
+    assert left["confirm"] == ConfirmReply("a", 60, (Confirmation(Trial(CONFIG, 0.12, 0.012), -0.012, 1.2e-5),))
+    curves = (LearningCurve("a", CONFIG, (CurvePoint(9, 0.99, 0.012),)),)
+    assert left["certify"] == CertifyReply("a", 60, SKETCH, curves)
+    assert left["train"] == TrainReply("a", 60, b"m", CONFIG, 0.99)
 
 
-def test_a_reply_holds_what_its_step_is_about_and_nothing_else() -> None:
-    listed = [name for names in LEAVES.values() for name in names]
-    assert sorted(["party", "rows", "notes", *listed]) == sorted(field.name for field in fields(Reply))
-    assert list(LEAVES) == list(get_args(StepName))
-    for step, reply in ((asked(), Reply("a", 1, model=b"m")), (asked("train"), Reply("a", 1, trials=found(0.5)))):
-        with pytest.raises(
-            ConsentError, match=r"a reply to '(search|train)' holds no '(model|trials)', and this one did"
-        ):
-            Consent().apply(step, reply)
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_reply_is_of_the_kind_that_its_step_asks_for(name: str) -> None:
+    for other, reply in REPLIES.items():
+        if other != name:
+            with pytest.raises(ConsentError, match=f"a {type(reply).__name__} is no reply to '{name}'"):
+                Consent.of_everything().apply(asked(name), reply)
 
 
 def test_only_the_best_pairs_leave_and_the_aggregator_is_told() -> None:
-    left = Consent(best=2).apply(asked(), Reply("a", 60, trials=found(0.3, 0.1, 0.2)))
-    assert left.trials is not None
+    two = Consent(pairs=Pairs(best=2))
+    left = left_of(two, searched(0.3, 0.1, 0.2, notes=("n",)))
     assert [trial.loss for trial in left.trials.trials] == [0.1, 0.2]
-    assert left.notes == ("it lets only its best 2 pairs leave",)
-    few = Reply("a", 60, trials=found(0.3, 0.1))
-    assert Consent(best=2).apply(asked(), few) == few
+    assert left.notes == ("n", "it lets only its best 2 pairs leave")
+    few = searched(0.3, 0.1)
+    assert two.apply(asked(), few) == few
 
 
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(
-    st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=5),
-    st.floats(0, allow_infinity=False),
+    st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=5),
+    st.floats(0, 1e100),
     st.integers(1, 17),
 )
 def test_what_is_rounded_is_still_valid_and_near(losses: list[float], error: float, digits: int) -> None:
+    consent = Consent(pairs=Pairs(rounded=digits))
     trials = replace(found(0.5), trials=tuple(Trial(CONFIG, loss, error) for loss in losses))
-    left = reply_from_json(reply_to_json(Consent(digits=digits).apply(asked(), Reply("a", 60, trials=trials)))).trials
-    assert left is not None
-    for trial, loss in zip(left.trials, losses, strict=True):
+    left = left_of(consent, SearchReply("a", 60, trials))
+    assert read_reply(reply_text(left, asked()), asked()) == left
+    for trial, loss in zip(left.trials.trials, losses, strict=True):
         assert math.isclose(trial.loss, loss, rel_tol=10 ** (1 - digits), abs_tol=5e-324)
         assert trial.error is not None
         assert trial.error >= 0
-    again = Consent(digits=digits).apply(asked(), Reply("a", 60, trials=left))
-    assert again.trials == left
+    assert left_of(consent, left).trials == left.trials
 
 
 def test_a_whole_run_goes_through_where_parties_round_and_cut() -> None:
-    parties = [Party(name, two_moons(rows, rows), "kind") for name, rows in (("a", 60), ("b", 50))]
-    consents = {"a": Consent(digits=2), "b": Consent(best=2)}
-    ask = in_process(parties)
-
-    def allowed(step: Step) -> list[Reply]:
-        for consent in consents.values():
-            consent.check(step)
-        return [consents[reply.party].apply(step, reply) for reply in ask(step)]
-
-    outcome = drive(single_shot(Request(family="svm", trials=4, folds=2)), allowed)
+    consents = {"a": Consent(pairs=Pairs(rounded=2)), "b": Consent(pairs=Pairs(best=2))}
+    gates = [
+        Gate(Party(name, Table(two_moons(rows, rows), "kind")), consents[name]) for name, rows in (("a", 60), ("b", 50))
+    ]
+    outcome = drive(single_shot(Request(family="svm", trials=4, folds=2)), in_process(gates))
     assert [len(party.trials) for party in outcome.found.trials] == [4, 2]
     assert all(f"{trial.loss:.2g}" == f"{trial.loss:g}" for trial in outcome.found.trials[0].trials)
     assert outcome.notes == ("a: it rounds losses to 2 digits", "b: it lets only its best 2 pairs leave")
@@ -281,8 +344,9 @@ def test_the_description_says_what_holds() -> None:
     assert "Models that may be trained: hgb, svm, mlp." in text
     assert "All pairs of a config and its loss leave as they are." in text
     assert "Sketches of the rows and learning curves do not leave." in text
-    other = Consent((), (), 7, 60, 99, True, 3, 20).describe()
+    other = Consent((), (), 7, 60, 99, True, Pairs(3, 20)).describe()
     for words in ("trained: none.", "at most 7 trials", "60 seconds", "fewer than 99 rows", "The best 20 pairs leave"):
         assert words in other
     assert "with losses rounded to 3 digits" in other
     assert "learning curves leave if a certificate is asked for" in other
+    assert "Models that may be trained: any." in Consent.of_everything().describe()

@@ -1,6 +1,6 @@
 """A party's answers, on real tables: text, missing values, and columns that are empty at one party."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -8,45 +8,69 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 
 from flora.core.collective import Alone
+from flora.core.threads import in_step
 from flora.engines.threads import in_process
-from flora.errors import DataError
-from flora.models.hgb.family import GradientBoosting
+from flora.errors import DataError, SpaceError
+from flora.models import family_of
 from flora.models.model_file import pack, unpack
 from flora.models.rows import Rows, encode
+from flora.party.gate import Gate
 from flora.party.party import Party, check_names, hold_out
-from flora.problem.messages import Reply, Step
+from flora.party.table import Table
+from flora.problem.messages import (
+    Certify,
+    CertifyReply,
+    Confirm,
+    ConfirmReply,
+    Describe,
+    DescribeReply,
+    Reply,
+    Search,
+    SearchReply,
+    Step,
+    Train,
+    TrainReply,
+)
+from flora.problem.plan import SearchPlan
 from flora.problem.schema import Schema
 from flora.program.drive import drive
 from flora.program.request import Request
 from flora.program.single_shot import single_shot
 from flora.randomness import derived_seed, stream
-from tests.conftest import two_moons
+from tests.conftest import SVM_SPACE, two_moons
 
 
-def ward(name: str, rows: int, seed: int, *, colours: str = "red green blue") -> Party:
-    """A party with a number, a text column with holes, a boolean, and a text label."""
+def ward(rows: int, seed: int, *, colours: str = "red green blue") -> pd.DataFrame:
+    """A table with a number, a text column with holes, a boolean, and a text label."""
     rng = np.random.default_rng(seed)
     colour = rng.choice(colours.split(), rows).astype(object)
     dose = rng.normal(size=rows)
     label = np.where(dose + (colour == "red") * 3 + rng.normal(0, 0.2, rows) > 0.8, "ill", "well")
     colour[rng.random(rows) < 0.05] = None
     dose[rng.random(rows) < 0.05] = np.nan
-    table = pd.DataFrame({"dose": dose, "colour": colour, "smokes": rng.random(rows) < 0.5, "state": label})
-    return Party(name, table, "state")
+    return pd.DataFrame({"dose": dose, "colour": colour, "smokes": rng.random(rows) < 0.5, "state": label})
 
 
-def parties() -> list[Party]:
-    return [ward("a", 70, 1), ward("b", 50, 2, colours="red green"), ward("c", 60, 3, colours="blue violet red")]
+def tables() -> dict[str, pd.DataFrame]:
+    return {
+        "a": ward(70, 1),
+        "b": ward(50, 2, colours="red green"),
+        "c": ward(60, 3, colours="blue violet red"),
+    }
+
+
+def gates(**changed: pd.DataFrame) -> list[Gate]:
+    return [Gate(Party(name, Table(frame, "state"))) for name, frame in {**tables(), **changed}.items()]
 
 
 @pytest.mark.parametrize("family", ["hgb", "svm", "mlp", "sklearn.linear_model:LogisticRegression"])
 def test_real_tables_go_through_every_family(family: str) -> None:
     space = {"C": {"type": "real", "space": "log", "range": [0.01, 100]}} if ":" in family else None
     request = Request(family=family, space=space, trials=2, folds=3)
-    outcome = drive(single_shot(request), in_process(parties()))
+    outcome = drive(single_shot(request), in_process(gates()))
     colour = next(column for column in outcome.schema.columns if column.name == "colour")
     assert colour.categories == ("blue", "green", "red", "violet")
-    new = ward("new", 300, 9).table
+    new = ward(300, 9)
     new.loc[:20, "colour"] = "never seen"
     found = unpack(outcome.model).predict_table(new.drop(columns="state"))
     assert set(found["prediction"]) <= {"ill", "well"}
@@ -60,7 +84,7 @@ def test_a_model_that_would_keep_rows_is_refused_before_the_search() -> None:
 
     def watched(step: Step) -> list[Reply]:
         steps.append(step.name)
-        return list(in_process(parties())(step))
+        return list(in_process(gates())(step))
 
     with pytest.raises(DataError, match=r"party 'a': .*keeps this party's 70 rows"):
         drive(single_shot(request), watched)
@@ -68,42 +92,120 @@ def test_a_model_that_would_keep_rows_is_refused_before_the_search() -> None:
 
 
 def test_a_column_that_is_empty_at_one_party_is_no_obstacle() -> None:
-    first, *others = parties()
-    hollow = replace(first, table=first.table.assign(dose=np.nan))
-    outcome = drive(single_shot(Request(family="svm", trials=2, folds=3)), in_process([hollow, *others]))
+    hollow = tables()["a"].assign(dose=np.nan)
+    outcome = drive(single_shot(Request(family="svm", trials=2, folds=3)), in_process(gates(a=hollow)))
     assert {column.kind for column in outcome.schema.columns} == {"numeric", "categorical"}
 
 
 def test_notes_speak_of_constant_columns_lost_rows_and_fewer_folds() -> None:
-    first, *others = parties()
-    table = first.table.assign(smokes=True)
+    table = tables()["a"].assign(smokes=True)
     table.loc[:4, "state"] = None
-    outcome = drive(
-        single_shot(Request(family="svm", trials=2, folds=40)), in_process([replace(first, table=table), *others])
-    )
+    outcome = drive(single_shot(Request(family="svm", trials=2, folds=40)), in_process(gates(a=table)))
     notes = "\n".join(outcome.notes)
     assert "a: one value only in column 'smokes'" in notes
     assert "a: 5 rows without a target are left out" in notes
     assert "folds instead of 40" in notes
 
 
-def test_errors_name_the_party() -> None:
-    party = replace(parties()[0], target="nowhere")
-    with pytest.raises(DataError, match="party 'a': target 'nowhere' is not in the table"):
-        party.answer(Step("describe", {"schema": None, "task": None}))
+def test_errors_name_the_party_once() -> None:
+    party = Party("a", Table(tables()["a"], "nowhere"))
+    with pytest.raises(DataError, match="^party 'a': target 'nowhere' is not in the table"):
+        party.answer(Describe())
+    with pytest.raises(DataError, match="^party 'b': no rows today$"):
+        Party("b", Broken(tables()["b"], "state")).answer(Describe())
+
+
+@dataclass(frozen=True)
+class Broken(Table):
+    """A table whose error names the party by itself."""
+
+    def described(self, task: object, like: object) -> tuple[Schema, int, list[str]]:
+        raise DataError("party 'b': no rows today")
 
 
 def test_a_table_of_the_target_alone_is_refused() -> None:
-    party = Party("a", pd.DataFrame({"state": ["ill", "well"] * 5}), "state")
+    table = Table(pd.DataFrame({"state": ["ill", "well"] * 5}), "state")
     with pytest.raises(DataError, match="at least one column"):
-        party.local_rows(None)
+        table.local_rows(None, None)
 
 
 def test_a_federation_has_parties_with_names_of_their_own() -> None:
-    with pytest.raises(DataError, match="comes twice"):
-        check_names([parties()[0], parties()[0]])
+    check_names(["a", "b"])
+    with pytest.raises(DataError, match="party names must differ, 'a' comes twice"):
+        check_names(["a", "b", "a"])
     with pytest.raises(DataError, match="at least one party"):
         check_names([])
+
+
+PLAN = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", trials=2, folds=3)
+CONFIG = {"C": 10.0, "gamma": 5.0, "tol": 1e-3}
+
+
+class TestAnswers:
+    table = two_moons(60, 1)
+    party = Party("a", Table(table, "kind"))
+
+    def schema(self) -> Schema:
+        reply = self.party.answer(Describe())
+        assert isinstance(reply, DescribeReply)
+        assert reply.schema is not None
+        return reply.schema
+
+    def test_its_columns_unless_they_were_given(self) -> None:
+        assert self.schema().names == ("x", "y")
+        assert self.party.answer(Describe()) == DescribeReply("a", 60, self.schema())
+        assert self.party.answer(Describe(self.schema())) == DescribeReply("a", 60, None)
+        numbers = self.party.source.described("classification", None)[0]
+        assert numbers == self.schema()
+
+    def test_the_pairs_of_its_own_search(self) -> None:
+        told: list[tuple[str, int, int]] = []
+        party = replace(self.party, progress=lambda *progress: told.append(progress))
+        reply = party.answer(Search(PLAN))
+        assert isinstance(reply, SearchReply)
+        assert (reply.party, reply.rows, reply.notes) == ("a", 60, ())
+        assert len(reply.trials.trials) == 2
+        assert told == [("a", 0, 2), ("a", 1, 2), ("a", 2, 2)]
+
+    def test_the_configs_beside_the_default(self) -> None:
+        reply = self.party.answer(Confirm(PLAN, None, (CONFIG,)))
+        assert isinstance(reply, ConfirmReply)
+        assert [each.config for each in reply.confirmations] == [dict(SVM_SPACE.default), CONFIG]
+        assert reply.confirmations[0].gain == 0
+
+    def test_a_sketch_of_its_rows_and_a_curve_for_each_config(self) -> None:
+        reply = self.party.answer(Certify(PLAN, self.schema(), (CONFIG, SVM_SPACE.default)))
+        assert isinstance(reply, CertifyReply)
+        assert reply.sketch is not None
+        assert (reply.sketch.rows, reply.sketch.width, reply.sketch.seed) == (60, 4, 0)  # two columns, two classes
+        assert [curve.config for curve in reply.curves] == [CONFIG, dict(SVM_SPACE.default)]
+        few = Party("a", Table(self.table.head(39), "kind")).answer(Certify(PLAN, self.schema(), (CONFIG,)))
+        assert isinstance(few, CertifyReply)
+        assert few.sketch is None
+
+    def test_a_sketch_is_encoded_as_that_of_all_parties(self) -> None:
+        step = Certify(PLAN, self.schema(), (CONFIG,))
+        other = Party("b", Table(two_moons(50, 2, shift=9.0), "kind"))
+        together = in_step([lambda collective, p=party: p.answer(step, collective) for party in (self.party, other)])
+        alone = self.party.answer(step)
+        assert isinstance(together[0], CertifyReply)
+        assert isinstance(alone, CertifyReply)
+        assert together[0].sketch != alone.sketch
+        assert together[0].curves == alone.curves
+
+    def test_one_model_which_is_the_same_bytes_at_all(self) -> None:
+        step = Train(PLAN, self.schema(), CONFIG)
+        other = Party("b", Table(two_moons(50, 2), "kind"))
+        one, two = in_step([lambda collective, p=party: p.answer(step, collective) for party in (self.party, other)])
+        assert isinstance(one, TrainReply)
+        assert isinstance(two, TrainReply)
+        assert (one.party, two.party, one.rows, two.rows) == ("a", "b", 60, 50)
+        assert one.model == two.model
+
+    def test_a_config_that_is_not_in_the_space_is_not_trained(self) -> None:
+        with pytest.raises(DataError, match="party 'a': C: 1000000000.0 is not in") as caught:
+            self.party.answer(Train(PLAN, self.schema(), {**CONFIG, "C": 1e9}))
+        assert isinstance(caught.value.__cause__, SpaceError)
 
 
 class TestHoldOut:
@@ -147,7 +249,7 @@ class TestHoldOut:
 
 
 FAST = {"max_iter": 60, "learning_rate": 0.5, "min_samples_leaf": 2, "l2_regularization": 0.01}
-HGB = GradientBoosting()
+HGB = family_of("hgb")
 
 
 class TestTrain:
@@ -158,30 +260,29 @@ class TestTrain:
         held: float,
         choose: bool,
         scoring: str | None = None,
-    ) -> Reply:
-        party = Party("a", table, table.columns[-1])
-        schema = party.answer(Step("describe", {"schema": None, "task": None})).schema
-        assert schema is not None
+    ) -> TrainReply:
+        source = Table(table, table.columns[-1])
+        schema, _, _ = source.described(None, None)
         plan = Request(family="hgb", scoring=scoring).plan(schema.task)
-        payload = {"plan": plan.to_json(), "schema": schema.to_json(), "config": FAST}
-        return party.answer(Step("train", {**payload, "held": held, "choose": choose}))
+        reply = Party("a", source).answer(Train(plan, schema, FAST, held, choose))
+        assert isinstance(reply, TrainReply)
+        return reply
 
     def test_held_out_rows_choose_and_then_all_rows_train(self) -> None:
         table = two_moons(200, 3)
         table["kind"] = np.where(np.random.default_rng(0).random(200) < 0.4, "upper", table["kind"])  # to be overfitted
         reply = self.trained(table, held=0.1, choose=True, scoring="neg_log_loss")
-        assert reply.trained is not None
-        assert 1 <= int(reply.trained["max_iter"]) < 60
-        assert dict(reply.trained) == {**FAST, "max_iter": reply.trained["max_iter"]}
+        assert 1 <= int(reply.config["max_iter"]) < 60
+        assert dict(reply.config) == {**FAST, "max_iter": reply.config["max_iter"]}
         assert reply.held_loss is not None
         schema = unpack(reply.model).schema
-        whole = HGB.train(reply.trained, encode(table, schema), Alone(), derived_seed(0, "train")).model
-        assert pack(whole, family="hgb", schema=schema, config=reply.trained) == reply.model
+        whole = HGB.train(reply.config, encode(table, schema), Alone(), derived_seed(0, "train")).model
+        assert pack(whole, family="hgb", schema=schema, config=reply.config) == reply.model
 
     def test_a_training_is_judged_without_choosing(self) -> None:
         table = two_moons(200, 3)
         reply, plain = (self.trained(table, held=held, choose=False) for held in (0.1, 0.0))
-        assert reply.trained == plain.trained == FAST
+        assert reply.config == plain.config == FAST
         assert reply.model == plain.model
         assert plain.held_loss is None
         rows = encode(table, unpack(plain.model).schema)

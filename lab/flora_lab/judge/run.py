@@ -1,127 +1,110 @@
-"""Computes cells. Each is a file, and so is each search on all rows, which cells share.
-
-A cell's parties are asked by the product's own program, up to its training.
-"""
+"""Computes cells: their parties are asked by the product's own program, and the truth is measured on all rows."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
-from flora.aggregator.aggregation import aggregate, conclude
+from flora.aggregator.aggregation import aggregate
 from flora.aggregator.surface import SURFACES, SurfaceChoice
 from flora.aggregator.verdict import predicted_verdict
 from flora.engines.threads import in_process
 from flora.models import family_of
-from flora.models.rows import encode
+from flora.models.rows import Rows, encode
+from flora.party.gate import Gate
 from flora.party.party import Party
-from flora.party.split import split
-from flora.party.table import describe
-from flora.problem.messages import Confirmation, Reply, Step
-from flora.problem.plan import SearchPlan
+from flora.party.table import Table, describe
+from flora.problem.messages import Confirmation, ConfirmReply, Reply, SearchReply, Step
 from flora.problem.trials import PartyTrials
-from flora.program.drive import Ask
+from flora.program.drive import Ask, drive
 from flora.program.request import Request
 from flora.program.result import versions
-from flora.program.single_shot import single_shot, trials_of
-from flora_lab.judge.cells import Cell, Protocol, Record
-from flora_lab.judge.datasets import declared, load
-from flora_lab.judge.truth import POOLED, measure_truths
-from flora_lab.paper.cells import Protocol as Thoroughness
-from flora_lab.paper.datasets import TARGET
-from flora_lab.paper.pieces import FIT, Bench, keep, search_work, searched, while_asked
-
-FOLDER = "recommend"
-
-
-def bench_of(results: Path, data: Path | None, protocol: Protocol) -> Bench:
-    """Return where cells are kept, what they are computed from, and how thoroughly."""
-    thoroughness = Thoroughness(protocol.trials, protocol.folds, protocol.central)
-    place = results.absolute()
-    return Bench(place, place / ".work", data.absolute() if data else None, thoroughness)
+from flora.program.single_shot import single_shot
+from flora_lab.cells import Cell, Protocol
+from flora_lab.datasets import TARGET, declared, load
+from flora_lab.judge.record import Record
+from flora_lab.judge.truth import measure_truths
+from flora_lab.pieces import FIT, POOLED, Bench, keep, search_work, searched, while_asked
 
 
 @dataclass(frozen=True)
 class PooledSearch:
     """The search on all rows that "best" comes from: one for all ways to deal them out, so with one seed."""
 
-    dataset: str
     family: str
-    protocol: Protocol
+    dataset: str
 
-    def file(self, bench: Bench) -> Path:
-        """Return the file of its trials."""
-        return bench.results / FOLDER / self.protocol.name / "pooled" / f"{self.family}-{self.dataset}.json"
+    @property
+    def name(self) -> str:
+        """Its name in the store."""
+        return f"pooled/{self.family}-{self.dataset}"
 
-    def compute(self, bench: Bench) -> bytes:
+    def compute(self, bench: Bench) -> dict[str, Any]:
         """Return its trials."""
-        table = load(self.dataset, bench.data)
-        plan = replace(_plan(self.family, self.protocol, seed=0), trials=self.protocol.central)
-        return searched(plan, encode(table, describe(table, TARGET)), POOLED, self._storage(bench))
+        plan = _request(self.family, bench.protocol, seed=0).plan("classification")
+        longer = replace(plan, trials=bench.protocol.central or plan.trials)
+        return searched(longer, _all_rows(self.dataset, bench), POOLED, bench.storage(self.name))
 
     def work(self, bench: Bench) -> tuple[float, float]:
         """Return how much work it is, and which part of it is done."""
-        return search_work(self.protocol.central, declared(self.dataset).rows, self._storage(bench))
+        return search_work(bench.protocol.central or 0, declared(self.dataset).rows, bench.storage(self.name))
 
     def trials(self, bench: Bench) -> PartyTrials:
         """Return its trials; they are computed once."""
-        return PartyTrials.read(keep(self, bench))
-
-    def _storage(self, bench: Bench) -> Path:
-        return bench.work / f"{FOLDER}-{self.protocol.name}-{self.family}-{self.dataset}.db"
+        return PartyTrials.from_document(keep(self, bench))
 
 
 @dataclass(frozen=True)
-class CellRecord:
+class JudgedCell:
     """What is stored of a cell."""
 
     cell: Cell
-    protocol: Protocol
+
+    @property
+    def name(self) -> str:
+        """Its name in the store."""
+        return f"cells/{self.cell.name}"
 
     @property
     def pooled(self) -> PooledSearch:
         """The search on all rows that it needs."""
-        return PooledSearch(self.cell.dataset, self.cell.family, self.protocol)
+        return PooledSearch(self.cell.family, self.cell.dataset)
 
-    def file(self, bench: Bench) -> Path:
-        """Return the cell's file."""
-        return bench.results / FOLDER / self.protocol.name / f"{self.cell.name}.json"
+    def compute(self, bench: Bench) -> dict[str, Any]:
+        """Return the cell's record."""
+        return _record(self.cell, self.pooled.trials(bench), bench).to_document()
 
-    def compute(self, bench: Bench) -> bytes:
-        """Return the cell."""
-        return _record(self.cell, self.protocol, self.pooled.trials(bench), bench).to_json().encode()
-
-    def work(self, bench: Bench) -> tuple[float, float]:  # noqa: ARG002  (all that it depends on is in the cell)
+    def work(self, bench: Bench) -> tuple[float, float]:
         """Return how much work it is: the parties' fits, and those on all rows, twice for each config."""
         rows, parties = declared(self.cell.dataset).rows, self.cell.parties
-        at_parties = (self.protocol.trials + self.protocol.candidates + 1) * (rows + parties * FIT)
-        return float(at_parties + 2 * (self.protocol.candidates + len(SURFACES) + 2) * (rows + FIT)), 0.0
+        candidates = bench.protocol.candidates or 0
+        at_parties = (bench.protocol.trials + candidates + 1) * (rows + parties * FIT)
+        return float(at_parties + 2 * (candidates + len(SURFACES) + 2) * (rows + FIT)), 0.0
+
+    def record(self, bench: Bench) -> Record:
+        """Return the cell's record, computed if it is not there."""
+        return Record.from_document(keep(self, bench), f"{bench.store.packed}: {self.name}")
 
 
-def _record(cell: Cell, protocol: Protocol, pooled: PartyTrials, bench: Bench) -> Record:
-    table = load(cell.dataset, bench.data)
-    plan = _plan(cell.family, protocol, cell.seed)
-    said = replies_before_training(_request(cell.family, protocol, cell.seed), _ask(cell, protocol, bench))
-    trials = tuple(trials_of(reply, plan) for reply in said["search"])
-    confirmed = {reply.party: reply.confirmations for reply in said["confirm"]}
-    found = {name: aggregate(trials, SurfaceChoice(name), cell.seed) for name in SURFACES}
+def _record(cell: Cell, pooled: PartyTrials, bench: Bench) -> Record:
+    request, family = _request(cell.family, bench.protocol, cell.seed), family_of(cell.family)
+    said = drive(single_shot(request), _ask(cell, bench)).found
+    plan = request.plan("classification")
+    found = {name: aggregate(said.trials, SurfaceChoice(name), cell.seed, family) for name in SURFACES}
     minima = {name: each.recommendation.config for name, each in found.items()}
-    measured = [each.config for each in next(iter(confirmed.values()))]
-    sizes = {party.party: party.rows or 0 for party in trials}
-    concluded = conclude(found["aplm"], confirmed, sizes, "mean").choice
-    grown = [candidate.config for candidate in concluded.candidates] if concluded else []
-    rows = encode(table, describe(table, TARGET))
+    measured = [each.config for each in next(iter(said.confirmed.values()))]
+    grown = [candidate.config for candidate in said.choice.candidates] if said.choice else []
     truths = measure_truths(
-        rows,
+        _all_rows(cell.dataset, bench),
         plan,
-        family_of(cell.family),
+        family,
         trained=[plan.space.default, *measured, *grown],
         others=[*minima.values(), pooled.best.config],
         parties=cell.parties,
     )
     return Record(
         cell,
-        protocol,
-        trials,
-        confirmed,
+        bench.protocol,
+        said.trials,
+        said.confirmed,
         minima,
         predicted_verdict(found["aplm"].surface, plan.space, minima["aplm"]).gain,
         pooled.best.config,
@@ -130,28 +113,14 @@ def _record(cell: Cell, protocol: Protocol, pooled: PartyTrials, bench: Bench) -
     )
 
 
-def _ask(cell: Cell, protocol: Protocol, bench: Bench) -> Ask:
+def _ask(cell: Cell, bench: Bench) -> Ask:
     """Return the engine that carries steps to the cell's parties; their searches go on where they stopped."""
-    tables = split(load(cell.dataset, bench.data), TARGET, cell.parties, cell.split, cell.seed)
-    stored = f"{FOLDER}-{protocol.name}-{cell.searches}"
-    ask = in_process(
-        [
-            Party(name, rows, TARGET, storage=bench.work / f"{stored}-{name}.db", progress=while_asked)
-            for name, rows in tables.items()
-        ]
-    )
+    parties = [
+        Party(name, Table(rows, TARGET), bench.storage(f"parties/{cell.searches}-{name}"), progress=while_asked)
+        for name, rows in cell.tables(bench.data).items()
+    ]
+    ask = in_process([Gate(party) for party in parties])
     return with_liar(ask) if cell.liar else ask
-
-
-def replies_before_training(request: Request, ask: Ask) -> dict[str, list[Reply]]:
-    """Return what the parties reply to each step of the product's program, which ends where the training begins."""
-    program = single_shot(request)
-    step, said = next(program), dict[str, list[Reply]]()
-    while step.name != "train":
-        said[step.name] = sorted(ask(step), key=lambda reply: reply.party)
-        step = program.send(said[step.name])
-    program.close()
-    return said
 
 
 def with_liar(ask: Ask) -> Ask:
@@ -165,26 +134,32 @@ def with_liar(ask: Ask) -> Ask:
 
 
 def _inverted(reply: Reply) -> Reply:
-    trials = reply.trials
-    if trials is not None:
-        trials = replace(trials, trials=tuple(replace(trial, loss=1 - trial.loss) for trial in trials.trials))
-    confirmations = tuple(
-        Confirmation(replace(each.trial, loss=1 - each.trial.loss), -each.gain, each.gain_error)
-        for each in reply.confirmations
-    )
-    return replace(reply, trials=trials, confirmations=confirmations)
+    match reply:
+        case SearchReply():
+            trials = tuple(replace(trial, loss=1 - trial.loss) for trial in reply.trials.trials)
+            return replace(reply, trials=replace(reply.trials, trials=trials))
+        case ConfirmReply():
+            return replace(reply, confirmations=tuple(map(_inverted_confirmation, reply.confirmations)))
+    return reply
+
+
+def _inverted_confirmation(said: Confirmation) -> Confirmation:
+    return Confirmation(replace(said.trial, loss=1 - said.trial.loss), -said.gain, said.gain_error)
+
+
+def _all_rows(dataset: str, bench: Bench) -> Rows:
+    table = load(dataset, bench.data)
+    return encode(table, describe(table, TARGET))
 
 
 def _request(family: str, protocol: Protocol, seed: int) -> Request:
+    """Return what the product is asked for, but for the training."""
     return Request(
         family,
         task="classification",
         trials=protocol.trials,
         folds=protocol.folds,
         seed=seed,
-        confirm=protocol.candidates,
+        confirm=protocol.candidates or 0,
+        trainings=0,
     )
-
-
-def _plan(family: str, protocol: Protocol, seed: int) -> SearchPlan:
-    return _request(family, protocol, seed).plan("classification")

@@ -22,9 +22,9 @@ from flora.problem.path import HELD, Path, family_path
 from flora.problem.plan import SearchPlan
 from flora.problem.space import Config
 from flora.randomness import derived_seed, stream
-from flora_lab.judge.cells import Losses, Truth
+from flora_lab.judge.record import FoldLosses, Truth
+from flora_lab.pieces import POOLED
 
-POOLED = "all rows"
 GRID = 12  # places on a path besides the stops of the search: a rule may recommend any number of trees
 
 
@@ -91,7 +91,7 @@ class _Pooled:
         with one_thread():
             return int(self.family.train(config, kept, Alone(), seed, held_rows).config[path.name])
 
-    def losses(self, configs: Sequence[Config]) -> list[Losses]:
+    def losses(self, configs: Sequence[Config]) -> list[FoldLosses]:
         """Return the losses of the first config, then of those that its fit passes through."""
         outcome = try_configs(self.family, configs, self.rows, self.folds, self.plan, (POOLED, "truth"), one_by_one)
         if outcome.failure is not None:

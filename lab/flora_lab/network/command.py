@@ -1,10 +1,11 @@
-"""``flora benchmark network``: what the exchange between parties costs, on this machine with real certificates."""
+"""``flora-lab network``: what the exchange between parties costs, on this machine with real certificates."""
 
 import json
 import time
 from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,27 +15,53 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from flora.cli.commands import Document, print_line
-from flora.cli.network_commands import child, free_port, note, stoppable
+from flora.cli.arguments import add_json
+from flora.cli.options import options_of
+from flora.cli.printing import note, print_line
+from flora.cli.processes import child, free_port, stoppable
+from flora.core.collective import Collective
 from flora.core.threads import in_step
 from flora.core.workers import one_thread
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.kits import ENGINE, make_kits
+from flora.engines.nvflare.job import CLASSES
+from flora.engines.nvflare.kits import make_kits
 from flora.engines.nvflare.remote import run_for
 from flora.engines.nvflare.session import NoAggregatorError, Session, read_outcome, session
 from flora.errors import FloraError, InputError
 from flora.program.request import Request
 
+ENGINE = "flora_lab.network.engine"
 GOAL = "15,000 rows of 30 columns at 3 parties, 100 trees of 31 leaves: at most 60 s"
 LONGEST = 900.0  # seconds
 
 
-def network(options: Namespace) -> Document:
+@dataclass(frozen=True)
+class NetworkOptions:
+    """What ``flora-lab network`` was asked for."""
+
+    parties: int
+    rows: int
+    scheme: str
+    json: bool
+
+    def __post_init__(self) -> None:
+        if self.parties < 1 or self.rows < 10 * self.parties:
+            raise InputError(f"need at least 1 party and 10 rows for each, got {self.parties} and {self.rows}")
+
+
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    parser.add_argument("--parties", type=int, default=3, metavar="N", help="(%(default)s)")
+    parser.add_argument("--rows", type=int, default=15_000, metavar="N", help="of all parties together (%(default)s)")
+    parser.add_argument("--scheme", choices=("grpc", "tcp"), default="grpc", help="how it travels (%(default)s)")
+    add_json(parser)
+
+
+def run(parsed: Namespace) -> dict[str, Any]:
     """Measure latencies and one training, over the network and in process."""
+    options = options_of(NetworkOptions, parsed)
     require_nvflare()
-    if options.parties < 1 or options.rows < 10 * options.parties:
-        raise InputError(f"need at least 1 party and 10 rows for each, got {options.parties} and {options.rows}")
     names = tuple(f"party-{k + 1}" for k in range(options.parties))
     rows = options.rows // options.parties
     with TemporaryDirectory() as folder, stoppable(), ExitStack() as stack:
@@ -60,7 +87,7 @@ def _allow(kit: Kit, rows: int) -> None:
     """Let the kit run the benchmark's classes, and tell a party how many rows to make up."""
     path = kit.path / "local" / "resources.json"
     resources = json.loads(path.read_bytes())
-    resources["class_allow_list"] = [f"{ENGINE}.benchmark"]
+    resources["class_allow_list"] = [ENGINE]
     path.write_text(json.dumps(resources), "utf-8")
     kit.state.mkdir(mode=0o700, exist_ok=True)
     (kit.state / "benchmark.json").write_text(json.dumps({"rows": rows}), "utf-8")
@@ -87,6 +114,7 @@ def _measured(line: Session, began: float) -> dict[str, Any]:
     parties = line.kit.consortium.parties
     while len(line.connected()) < len(parties):
         in_time()
+    CLASSES["benchmark"] = (f"{ENGINE}.BenchmarkController", f"{ENGINE}.BenchmarkExecutor")
     job = line.submit(run_for(line.kit, Request()), "benchmark")
     while line.ended(job) is None:
         in_time()
@@ -97,7 +125,7 @@ def _measured(line: Session, began: float) -> dict[str, Any]:
     return outcome
 
 
-def _document(outcome: Mapping[str, Any], names: tuple[str, ...], options: Namespace) -> Document:
+def _document(outcome: Mapping[str, Any], names: tuple[str, ...], options: NetworkOptions) -> dict[str, Any]:
     found = outcome["found"]
     parties = [
         {
@@ -118,15 +146,15 @@ def _document(outcome: Mapping[str, Any], names: tuple[str, ...], options: Names
 
 def _in_process(parties: int, rows: int, found: Mapping[str, Any]) -> tuple[float, bool]:
     """Train the same in threads of this process: how long it takes, and whether every party's model is the same."""
-    from flora_lab.network.engine import train
-
     began = time.perf_counter()
     with one_thread():
-        models = in_step([partial(_swapped, train, rows)] * parties)
+        models = in_step([partial(_train, rows)] * parties)
     return time.perf_counter() - began, {*models, *(entry["model"] for entry in found.values())} == {models[0]}
 
 
-def _swapped(train: Any, rows: int, collective: Any) -> Any:
+def _train(rows: int, collective: Collective) -> str:
+    from flora_lab.network.engine import train  # NVFlare is needed for the rest of it
+
     return train(collective, rows)
 
 

@@ -1,36 +1,38 @@
 """What an exchange costs: the same engine, with made-up numbers in place of a party's rows.
 
-The kits of a real consortium do not allow these classes; ``flora benchmark network`` makes kits of its own.
+The kits of a real consortium do not allow these classes; ``flora-lab network`` makes kits of its own.
 """
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from nvflare.apis.controller_spec import Task
-from nvflare.apis.shareable import Shareable
 
 from flora.core.collective import Collective
+from flora.core.documents import MIB
 from flora.core.workers import one_thread
-from flora.engines.nvflare.collective import CHANNEL, REDUCE, CellCollective, Cost
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.controller import Asked, FloraController
 from flora.engines.nvflare.desk import Desk
-from flora.engines.nvflare.executor import FIELD, FloraExecutor
+from flora.engines.nvflare.executor import FloraExecutor, cell_collective
 from flora.engines.nvflare.hub import Hub
-from flora.engines.nvflare.job import NAME
+from flora.engines.nvflare.tasks import answer_of, order_of
 from flora.errors import FloraError
 from flora.models import family_of
 from flora.models.rows import Rows
-from flora.problem.messages import Step
+from flora.party.audit import AuditLog
+from flora.party.gate import WatchedCollective
+from flora.problem.messages import Describe, DescribeReply
 from flora.problem.schema import Column, Schema
+from flora.problem.wire import STEP
 from flora.randomness import stream
 
 SIZES = (8, 10_000, 200_000, 2_000_000, 20_000_000)  # bytes
 CONFIG = {"max_iter": 100, "max_leaf_nodes": 31}
+MOST = 64 * MIB  # of an answer, which holds a model
 
 
 class BenchmarkController(FloraController):
@@ -38,61 +40,56 @@ class BenchmarkController(FloraController):
 
     def control_flow(self, abort_signal: Any, fl_ctx: Any) -> None:
         """Ask, add up, and write down what came back."""
-        self._abort, self._context, self._found = abort_signal, fl_ctx, {}  # type: ignore[var-annotated]
+        self._abort, self._context = abort_signal, fl_ctx
+        self._found: dict[str, Any] = {}
         parties = list(self._plan.parties)
-        asked = self._asked = Asked(Step("train"), 1, parties, parties)
+        asked = self._asked = Asked(Describe(), 1, parties, parties)  # a step that says nothing
         self._hub = Hub(1, parties, self._send)
-        data = Shareable()
-        data[FIELD] = json.dumps({"number": 1, "hub": self._name, "parties": parties})
-        self.broadcast(
-            Task(NAME, data=data, result_received_cb=self._on_result),
-            fl_ctx,
-            targets=parties,
-            min_responses=len(parties),
-        )
         try:
-            while len(self._found) < len(parties):
-                self._check(asked)
-                time.sleep(0.1)
+            self._collect(asked)
         except FloraError as error:
             self._end({"state": "failed", "error": str(error)})
             return
         self._end({"state": "finished", "found": self._found, "hub": asdict(self._hub.traffic)})
 
-    def _take(self, asked: Asked, party: str, result: Any) -> None:  # noqa: ARG002
-        self._found[party] = json.loads(json.loads(result[FIELD])["reply"])
+    def _take(self, asked: Asked, party: str, result: Any) -> None:
+        answer, text = answer_of(result, MOST)
+        if answer.state != "reply":
+            raise FloraError(f"party {party!r} {answer.state}: {answer.words}")
+        self._found[party] = json.loads(text)
+        asked.replies[party] = DescribeReply(party, 0)
 
 
 class BenchmarkExecutor(FloraExecutor):
     """Exchanges made-up numbers."""
 
-    def _answered(self, kit: Kit, desk: Desk, order: Any, fl_ctx: Any, abort_signal: Any) -> str:
-        cell, parties = fl_ctx.get_engine().get_cell(), list(order["parties"])
-        pulse = self._beating(cell, str(order["hub"]), 1)
-        collective = CellCollective(
-            parties.index(kit.name),
-            len(parties),
-            1,
-            lambda sent, seconds: cell.core_cell.send_request(CHANNEL, REDUCE, pulse.hub, sent, timeout=seconds),
-            lambda: bool(abort_signal.triggered),
-        )
+    def _letter(
+        self,
+        kit: Kit,
+        desk: Desk,
+        log: AuditLog,  # noqa: ARG002  (nothing of the party's leaves)
+        shareable: Any,
+        fl_ctx: Any,
+        aborted: Callable[[], bool],
+    ) -> str:
+        order, _ = order_of(shareable, STEP.most)
+        cell = fl_ctx.get_engine().get_cell()
+        self._beating(cell, order)
         desk.say("benchmark: begins")
-        latency = {str(size): latency_of(collective, size) for size in SIZES}
-        first = collective.cost
+        line = cell_collective(cell, order, kit.name, aborted)
+        latency = {str(size): latency_of(line, size) for size in SIZES}
         rows = json.loads((kit.state / "benchmark.json").read_bytes())["rows"]
-        collective.cost = Cost(calls=first.calls)
+        watched = WatchedCollective(line, aborted)
         began = time.perf_counter()
-        model = train(collective, rows)
-        seconds = time.perf_counter() - began
-        cost = collective.cost
+        model = train(watched, rows)
         return json.dumps(
             {
                 "latency": latency,
-                "seconds": seconds,
-                "waiting": cost.waiting,
-                "calls": cost.calls - first.calls,
-                "sent": cost.sent,
-                "received": cost.received,
+                "seconds": time.perf_counter() - began,
+                "waiting": watched.waiting,
+                "calls": watched.calls,
+                "sent": watched.sent,
+                "received": watched.received,
                 "model": model,
             }
         )

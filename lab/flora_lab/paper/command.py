@@ -1,27 +1,73 @@
-"""``flora paper``: options in, a table out."""
+"""``flora-lab paper``: reruns a table of the paper, or all of them, and shows it beside the paper's own."""
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from flora.cli.options import options_of
+from flora.cli.printing import messages
 from flora.core.files import write_whole
 from flora.errors import InputError
-from flora.outcome.console import show_aggregate, show_comparison, show_testbed, work_bar
-from flora_lab.paper import testbed
-from flora_lab.paper.aggregate import from_cells, from_published_cells
-from flora_lab.paper.backends import backend
-from flora_lab.paper.cells import QUICK, TABLES, Protocol, cells_of, datasets_of
-from flora_lab.paper.compare import compare, compare_beds, to_csv
-from flora_lab.paper.datasets import DATASETS, folder
+from flora.outcome.console import work_bar
+from flora_lab.backends import BACKENDS, backend
+from flora_lab.cells import Cell, Protocol
+from flora_lab.datasets import used_for
+from flora_lab.options import RunOptions, add_run, check_folder_of
+from flora_lab.paper.boxes import BOXES
+from flora_lab.paper.compare import aggregated, entries_of
+from flora_lab.paper.contents import QUICK, TABLES, THOROUGH, THOROUGH_TESTBED, cells_of, datasets_of
 from flora_lab.paper.page import page
-from flora_lab.paper.pieces import Bench, Piece, missing, read_row, run, work_done
-from flora_lab.paper.run import CellRow, searches_of
+from flora_lab.paper.rows import TableRow
+from flora_lab.paper.searches import searches_of
+from flora_lab.paper.show import show
+from flora_lab.paper.stored import EXPERIMENT
+from flora_lab.pieces import Bench, Piece, missing, work_done
+from flora_lab.pieces import run as run_pieces
+from flora_lab.tables import to_csv
 
 Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ProtocolOptions:
+    """What is otherwise than in the usual protocol."""
+
+    trials: int | None
+    cv: int | None
+    central: int | None
+    random: int | None
+
+    def changed(self, usual: Protocol) -> Protocol:
+        """Return the protocol that is asked for."""
+        given = {"trials": self.trials, "folds": self.cv, "central": self.central, "random": self.random}
+        return replace(usual, **{name: value for name, value in given.items() if value is not None})
+
+
+@dataclass(frozen=True)
+class PaperOptions:
+    """What ``flora-lab paper`` was asked for."""
+
+    table: str
+    published: bool
+    dataset: tuple[str, ...]
+    splits: int | None
+    split: str
+    box: str
+    quick: bool
+    markdown: Path | None
+    backend: str
+    protocol: ProtocolOptions
+    run: RunOptions
+
+    def __post_init__(self) -> None:
+        check_folder_of(self.markdown)
+        if self.published and self.table != "aggregate":
+            raise InputError(f"--published goes with the table aggregate, got {self.table}")
 
 
 @dataclass(frozen=True)
@@ -29,94 +75,104 @@ class Job:
     """One table to be made: where, of which rows, and the searches that these need."""
 
     table: str
+    settings: Protocol
     bench: Bench
-    rows: Sequence[Piece]
+    rows: Sequence[TableRow]
     searches: Callable[[], Sequence[Piece]]  # to list them, the datasets must be at hand
 
 
-def paper(options: Namespace, messages: Console) -> Document:
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    parser.add_argument("table", choices=(*TABLES, "all"), help="which table")
+    parser.add_argument("--published", action="store_true", help="aggregate: from the paper's own cells")
+    add_run(parser, "the folder of the datasets ($FLORA_DATA, or OpenML)")
+    parser.add_argument("--splits", type=int, metavar="N", help="ways to deal the rows out (5, or 2 with --quick)")
+    parser.add_argument(
+        "--split", default=Cell.split, metavar="HOW", help="iid (the paper's), dirichlet:ALPHA, column:NAME"
+    )
+    parser.add_argument(
+        "--box",
+        choices=BOXES,
+        default=Cell.box,
+        help="what the parties search; recommended is always a config of the published one (%(default)s)",
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer folds and trials, marked as such")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write a page of all that is stored of the table")
+    parser.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        default=BACKENDS[0],
+        help="where the processes are: here, or on the cluster of $DASK_SCHEDULER_ADDRESS (%(default)s)",
+    )
+    protocol = parser.add_argument_group("the protocol: less than the paper's costs less, and has results of its own")
+    protocol.add_argument("--trials", type=int, metavar="T", help="trials at each party (100; testbed 500)")
+    protocol.add_argument("--cv", type=int, metavar="K", help="folds (10)")
+    protocol.add_argument("--central", type=int, metavar="N", help="trials of the centralised search (600)")
+    protocol.add_argument("--random", type=int, metavar="N", help="random trainings that a config is counted in (60)")
+
+
+def run(parsed: Namespace) -> Document:
     """Rerun a table of the paper, or all of them, and show it beside the paper's own."""
-    for out in filter(None, (options.csv, options.markdown)):
-        if not out.absolute().parent.is_dir():  # better said before the run than after it
-            raise InputError(f"{out}: its folder is not there")
+    options = options_of(PaperOptions, parsed)
     if options.published:
-        if options.table != "aggregate":
-            raise InputError(f"--published goes with the table aggregate, got {options.table}")
-        documents: list[Document] = [{"table": "aggregate", "rows": from_published_cells()}]
+        documents: list[Document] = [{"table": "aggregate", "rows": aggregated()}]
     else:
         jobs = [_job(table, datasets, options) for table, datasets in _asked(options)]
-        with nullcontext() if options.stored else backend(options.backend):
-            documents = [_rerun(job, options, messages) for job in jobs]
-    if not options.json:
+        with nullcontext() if options.run.stored else backend(options.backend):
+            documents = [_rerun(job, options) for job in jobs]
+    if not options.run.json:
         for document in documents:
-            _show(document, Console())
-    if options.csv:
-        write_whole(options.csv, to_csv(documents).encode())
+            show(document, Console())
+    options.run.write_csv(to_csv([line for document in documents for line in _lines(document)]))
     if options.markdown:
-        write_whole(options.markdown, page(options.results, [document["table"] for document in documents]).encode())
+        tables = [document["table"] for document in documents]
+        write_whole(options.markdown, page(options.run.results, tables).encode())
     return {"tables": documents} if options.table == "all" else documents[0]
 
 
-def _asked(options: Namespace) -> list[tuple[str, Sequence[str]]]:
+def _asked(options: PaperOptions) -> list[tuple[str, Sequence[str]]]:
     """Return the tables that are asked for with their datasets; of all, those that have something of what is asked."""
     if options.table != "all":
         return [(options.table, options.dataset)]
     for name in options.dataset:
         if not any(name in datasets_of(table) for table in TABLES):
-            raise InputError(f"no table has the dataset {name!r}, there are {list(DATASETS)}")
+            raise InputError(f"no table has the dataset {name!r}, there are {used_for('report')}")
     tables = [table for table in TABLES if table != "testbed" or options.split == "iid"]
     chosen = {table: [name for name in options.dataset if name in datasets_of(table)] for table in tables}
     return [(table, datasets) for table, datasets in chosen.items() if datasets or not options.dataset]
 
 
-def _job(table: str, datasets: Sequence[str], options: Namespace) -> Job:
-    protocol = _protocol(table, options)
-    bench = Bench(options.results.absolute(), options.results.absolute() / ".work", folder(options.data), protocol)
+def _job(table: str, datasets: Sequence[str], options: PaperOptions) -> Job:
+    usual = replace(THOROUGH, trials=THOROUGH_TESTBED.trials) if table == "testbed" else THOROUGH
+    settings = options.protocol.changed(QUICK if options.quick else usual)
+    protocol = Protocol(settings.trials, settings.folds) if table == "testbed" else settings
+    bench = options.run.bench(EXPERIMENT, protocol)
     splits = options.splits if options.splits is not None else 2 if options.quick else 5
-    if table == "testbed":
-        if options.split != "iid":
-            raise InputError(f"table testbed: its parties draw rows at random (iid), got --split {options.split}")
-        beds = testbed.beds_of(datasets=datasets, splits=splits, box=options.box)
-        return Job(table, bench, [testbed.BedRow(bed) for bed in beds], lambda: testbed.searches_of(beds))
     cells = cells_of(table, datasets=datasets, splits=splits, split=options.split, box=options.box)
     within = [cell for cell in cells if max(cell.trials or 1, cell.send or 1) <= protocol.trials]
-    return Job(table, bench, [CellRow(cell) for cell in within], lambda: searches_of(within, bench))
+    return Job(table, settings, bench, [TableRow(cell) for cell in within], lambda: searches_of(within, bench))
 
 
-def _protocol(table: str, options: Namespace) -> Protocol:
-    given = {"trials": options.trials, "folds": options.cv, "central": options.central, "random": options.random}
-    thorough = Protocol(trials=testbed.TRIALS) if table == "testbed" else Protocol()
-    start = QUICK if options.quick else thorough
-    return replace(start, **{name: value for name, value in given.items() if value is not None})
-
-
-def _rerun(job: Job, options: Namespace, messages: Console) -> Document:
-    if not options.stored:
-        stages = [missing(pieces, job.bench) for pieces in (job.searches(), job.rows)]
+def _rerun(job: Job, options: PaperOptions) -> Document:
+    bench = job.bench
+    if not options.run.stored:
+        stages = [missing(pieces, bench) for pieces in (job.searches(), job.rows)]
         pieces = [piece for stage in stages for piece in stage]
-        with work_bar(f"table {job.table}", lambda: work_done(pieces, job.bench), messages):
-            for _ in run(stages, job.bench, options.jobs):
+        with work_bar(f"table {job.table}", lambda: work_done(pieces, bench), messages):
+            for _ in run_pieces(stages, bench, options.run.jobs):
                 pass
-    absent = missing(job.rows, job.bench)
-    rows = [read_row(row, job.bench) for row in job.rows if row not in absent]
-    make = {"aggregate": from_cells, "testbed": compare_beds}.get(job.table, compare)
-    protocol = job.bench.protocol
+    absent = missing(job.rows, bench)
     return {
         "table": job.table,
-        "protocol": protocol.local if job.table == "testbed" else protocol.name,
-        "settings": asdict(protocol),
+        "protocol": bench.protocol.name,
+        "settings": job.settings.numbers,
         "quick": options.quick,
-        "rows": make(rows),
-        "missing": [row.file(job.bench).stem for row in absent],
+        "rows": entries_of(job.table, [row.read(bench) for row in job.rows if row not in absent]),
+        "missing": [row.name.rpartition("/")[2] for row in absent],
     }
 
 
-def _show(document: Document, console: Console) -> None:
-    if document["table"] == "aggregate":
-        show_aggregate(document["rows"], console)
-    elif document["rows"]:
-        show = show_testbed if document["table"] == "testbed" else show_comparison
-        show(document["rows"], document["protocol"], console)
-    if document.get("missing"):
-        where = f"table {document['table']} ({document['protocol']})"
-        console.print(f"{where}: {len(document['missing'])} rows are not there yet", highlight=False)
+def _lines(document: Document) -> list[Document]:
+    """Return a line of CSV for each entry."""
+    head = {"table": document["table"], "protocol": document.get("protocol", "")}
+    return [{**head, **entry} for entry in document["rows"]]

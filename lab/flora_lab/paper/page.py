@@ -1,18 +1,18 @@
-"""The page of results: every table that is stored, beside the paper's, as Markdown. It is a function of the files."""
+"""The page of results: every table that is stored, beside the paper's, as Markdown. It is a function of the store."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from flora.outcome.console import statistics
-from flora_lab.paper.aggregate import from_cells, from_published_cells
-from flora_lab.paper.cells import QUICK, SEED, Cell, Protocol, cells_of, datasets_of
-from flora_lab.paper.compare import PERCENT, SMALL_GAP, compare, compare_beds
+from flora_lab.cells import Cell, Protocol
+from flora_lab.machine import machines_in
+from flora_lab.paper.compare import PERCENT, SMALL_GAP, Entry, Row, aggregated, entries_of
+from flora_lab.paper.contents import QUICK, SEED, THOROUGH, THOROUGH_TESTBED, cells_of, datasets_of
 from flora_lab.paper.published import COMPARISON, SURFACES
-from flora_lab.paper.stored_rows import Row, Stored
-from flora_lab.paper.testbed import TRIALS
+from flora_lab.paper.show import statistics
+from flora_lab.paper.stored import StoredRows
+from flora_lab.tables import markdown, number, with_quartiles
 
-Entry = Mapping[str, Any]
 TITLES = {
     "hgb": "HGB, 3 parties",
     "svm": "SVM, 3 parties",
@@ -43,15 +43,15 @@ differ by less than {100 * SMALL_GAP:g} points."""
 
 def page(results: Path, tables: Sequence[str]) -> str:
     """Return the page of the tables, of all that is in ``results``."""
-    stored = Stored.read(results)
-    sections = [_head(stored)] + [f"## {TITLES[table]}\n\n" + "\n\n".join(_table(table, stored)) for table in tables]
-    return "\n\n".join(sections) + "\n"
+    stored = StoredRows.read(results)
+    sections = [f"## {TITLES[table]}\n\n" + "\n\n".join(_table(table, stored)) for table in tables]
+    return "\n\n".join([_head(stored, results), *sections]) + "\n"
 
 
-def _head(stored: Stored) -> str:
+def _head(stored: StoredRows, results: Path) -> str:
     machines = [
         f"{m['cores']} cores ({m['processor']}), {m['memory_gib']} GiB of memory, {m['platform']}"
-        for m in stored.machines
+        for m in machines_in(results)
     ]
     versions = [f"{name} {' and '.join(found)}" for name, found in stored.versions.items()]
     lines = [
@@ -59,8 +59,8 @@ def _head(stored: Stored) -> str:
         f"- Versions: {', '.join(versions) or 'none'}.",
         *(f"- Protocol `{name}`: {_in_words(name)}." for name in stored.protocols),
     ]
-    made = "<!-- Made from the files in results/ by `flora paper all --stored --markdown docs/results.md`. -->"
-    rerun = "What is here was computed by `flora paper`; [paper.md](paper.md) says how to rerun and extend it."
+    made = "<!-- Made from the files in results/ by `flora-lab paper all --stored --markdown docs/results.md`. -->"
+    rerun = "What is here was computed by `flora-lab paper`; [paper.md](paper.md) says how to rerun and extend it."
     return "\n\n".join(["# The paper's tables, rerun", made, rerun, "\n".join(lines), HOW])
 
 
@@ -71,20 +71,20 @@ def _in_words(protocol: str) -> str:
         "c": "{} centralised trials",
         "r": "{} random trainings",
     }
-    quick = " (quick)" if protocol in (QUICK.name, QUICK.local) else ""
+    quick = " (quick)" if protocol in (QUICK.name, Protocol(QUICK.trials, QUICK.folds).name) else ""
     return ", ".join(words[part[0]].format(part[1:]) for part in protocol.split("-")) + quick
 
 
-def _table(table: str, stored: Stored) -> Iterator[str]:
+def _table(table: str, stored: StoredRows) -> Iterator[str]:
     if table == "testbed":
         yield from _testbed(stored.beds)
         return
     if table == "aggregate":
         yield "From the paper's own cells; what the paper prints otherwise is in brackets:"
-        yield _statistics(from_published_cells())
+        yield _statistics(aggregated())
     paper = {_key(vars(cell)): cell for cell in cells_of(table)}
     rows = [row for row in stored.rows if _key(row) in paper]
-    for protocol, box in _groups(rows, Protocol()):
+    for protocol, box in _groups(rows, THOROUGH):
         group = [row for row in rows if (row["protocol"], row["box"]) == (protocol, box)]
         yield f"### `{protocol.name}`, {box} box"
         if table == "aggregate":
@@ -122,17 +122,17 @@ def _comparison(
     scores = ["baseline", "best", "honest baseline", "honest best", "PMin", "PMax"] if whole else []
     lines, remarks = [], []
     for key, cell in paper.items():
-        entries = sorted(compare([row for row in rows if _key(row) == key]), key=_order)
+        entries = sorted(entries_of(cell.family, [row for row in rows if _key(row) == key]), key=_order)
         if entries:
             lines.append([_name(cell), "published", *_published(entries[0]["published"], whole=whole)])
         for entry in entries:
             lines.append(["", f"{entry['split']}, {_seeds(entry)}", *_ours(entry, whole=whole)])
             if whole:
-                counts = [_count(entry["trainings"][name], protocol.random) for name in SURFACES]
+                counts = [_count(entry["trainings"][name], protocol.random or 0) for name in SURFACES]
                 lines.append(["", "trainings", *[""] * (len(scores) + 1), *counts])
         remarks += [f"{_name(cell)} ({entry['split']}): {entry['remark']}." for entry in entries if entry["remark"]]
     if lines:
-        yield _markdown(["", "", *scores, "gamma_p", *HEADS], lines)
+        yield markdown(["", "", *scores, "gamma_p", *HEADS], lines)
     if remarks:
         yield "\n".join(f"- {remark}" for remark in remarks)
 
@@ -142,13 +142,13 @@ def _order(entry: Entry) -> tuple[bool, str]:
 
 
 def _published(theirs: Entry, *, whole: bool) -> list[str]:
-    scores = [_number(theirs.get(key), 1) for key in PERCENT] if whole else []
-    return [*scores, _number(theirs["gamma"], 2), *(_number(theirs["regret"][name], 2) for name in SURFACES)]
+    scores = [number(theirs.get(key), 1) for key in PERCENT] if whole else []
+    return [*scores, number(theirs["gamma"], 2), *(number(theirs["regret"][name], 2) for name in SURFACES)]
 
 
 def _ours(entry: Entry, *, whole: bool) -> list[str]:
-    scores = [_spread(entry[key], 1) for key in PERCENT] if whole else []
-    return [*scores, _spread(entry["gamma"], 2), *(_spread(entry["regret"][n], 2) for n in SURFACES)]
+    scores = [with_quartiles(entry[key], 1) for key in PERCENT] if whole else []
+    return [*scores, with_quartiles(entry["gamma"], 2), *(with_quartiles(entry["regret"][n], 2) for n in SURFACES)]
 
 
 def _aggregate(rows: Sequence[Row]) -> Iterator[str]:
@@ -156,7 +156,7 @@ def _aggregate(rows: Sequence[Row]) -> Iterator[str]:
     for split in sorted({row["split"] for row in rows}, key=lambda split: (split != "iid", split)):
         dealt = [row for row in rows if row["split"] == split]
         yield f"{split}: ours, over {len(dealt)} rows (datasets and splits), and the paper's over its own in brackets:"
-        yield _statistics(from_cells(dealt))
+        yield _statistics(aggregated(dealt))
 
 
 def _statistics(entries: Sequence[Entry]) -> str:
@@ -165,25 +165,25 @@ def _statistics(entries: Sequence[Entry]) -> str:
         ours, theirs = statistics(entry["computed"]), statistics(entry["printed"])
         beside = [a if a == b else f"{a} ({b})" for a, b in zip(ours, theirs, strict=True)]
         lines.append([entry["group"], entry["surface"].upper(), *beside])
-    return _markdown(["", "", "mean ± deviation", "quartiles", "wins/ties/losses", "Wilcoxon, p"], lines)
+    return markdown(["", "", "mean ± deviation", "quartiles", "wins/ties/losses", "Wilcoxon, p"], lines)
 
 
 def _testbed(beds: Sequence[Row]) -> Iterator[str]:
     yield "Balanced accuracy, in percent, on held-out rows that no party trained on; no part of it is emulated."
-    for protocol, box in _groups(beds, Protocol(trials=TRIALS)):
+    for protocol, box in _groups(beds, THOROUGH_TESTBED):
         group = [row for row in beds if (row["protocol"], row["box"]) == (protocol, box)]
-        yield f"### `{protocol.local}`, {box} box"
-        entries = {entry["dataset"]: entry for entry in compare_beds(group)}
+        yield f"### `{protocol.name}`, {box} box"
+        entries = {entry["dataset"]: entry for entry in entries_of("testbed", group)}
         lines = []
         for dataset in filter(entries.get, datasets_of("testbed")):
             entry, theirs = entries[dataset], entries[dataset]["published"]
             printed = [theirs["baseline"], *theirs["score"].values()]
             ours = [entry["baseline"], *entry["score"].values()]
             sizes = f"{dataset}, {entry['parties']} x {entry['rows']} rows"
-            lines.append([sizes, "published", *(_number(value, 1) for value in printed)])
-            lines.append(["", f"ours, {_seeds(entry)}", *(_spread(value, 1) for value in ours)])
+            lines.append([sizes, "published", *(number(value, 1) for value in printed)])
+            lines.append(["", f"ours, {_seeds(entry)}", *(with_quartiles(value, 1) for value in ours)])
         if lines:
-            yield _markdown(["", "", "baseline", *HEADS], lines)
+            yield markdown(["", "", "baseline", *HEADS], lines)
         yield from (f"- {dataset}: {entry['remark']}." for dataset, entry in entries.items() if entry["remark"])
         yield from _absent([dataset for dataset in datasets_of("testbed") if dataset not in entries])
 
@@ -195,21 +195,5 @@ def _seeds(entry: Entry) -> str:
     return count if seeds == first else f"{count} (seeds {', '.join(map(str, seeds))})"
 
 
-def _spread(spread: Mapping[str, float] | None, digits: int) -> str:
-    if spread is None:
-        return "-"
-    middle, low, high = (_number(spread[key], digits) for key in ("median", "low", "high"))
-    return middle if low == high else f"{middle} ({low}–{high})"
-
-
 def _count(spread: Mapping[str, float], random: int) -> str:
     return f"> {random}" if spread["median"] > random else f"{spread['median']:.0f}"
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
-def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rows = [heads, ["---"] * len(heads), *lines]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from flora.models.rows import Rows, encode
 from flora.party.table import describe
-from flora.problem.plan import Sampler, SearchPlan
+from flora.problem.plan import SearchPlan
 from flora.problem.schema import Schema
 from flora.problem.trials import PartyTrials
 from flora.randomness import derived_seed, stream
@@ -37,7 +37,7 @@ class Search:
 
     cell: Cell
     party: str
-    sampler: Sampler = "tpe"
+    sampler: str = "tpe"
 
     @property
     def name(self) -> str:
@@ -87,7 +87,7 @@ def searches_of(cells: Sequence[Cell], bench: Bench) -> list[Search]:
     return found + [Search(cell, party) for cell in _sorted(shared) for party in tables_of(cell, bench.data)]
 
 
-def plan_of(cell: Cell, protocol: Protocol, trials: int, sampler: Sampler = "tpe") -> SearchPlan:
+def plan_of(cell: Cell, protocol: Protocol, trials: int, sampler: str = "tpe") -> SearchPlan:
     """Return a search in the cell's box, where a trial is one pair, as in the paper."""
     space, folds = box_of(cell.family, cell.box), protocol.folds
     plan = SearchPlan(cell.family, "classification", space, SCORING, trials, folds, sampler, seed=cell.seed)

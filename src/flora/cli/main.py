@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import NoReturn
 
+from flora.core.rules import MOST_TEXT
 from flora.errors import FloraError, InputError
 
 COMMANDS = {  # each in a module with add_arguments and run; in the order of --help
@@ -40,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 done, 2 the input is wrong, 1 anything else."""
     typed = sys.argv[1:] if arguments is None else list(arguments)
     parsed = make_parser(typed).parse_args(typed)
-    parsed.typed = shlex.join(["flora", *typed])
+    line = shlex.join(["flora", *typed])
+    parsed.typed = line if len(line) <= MOST_TEXT else f"{line[: MOST_TEXT - 4]} ..."  # it goes into the result
     try:
         document = import_module(COMMANDS[parsed.command][0]).run(parsed)
     except InputError as error:

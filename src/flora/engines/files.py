@@ -32,7 +32,7 @@ class CarriedFiles:
     letters: tuple[Letter, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.letters:
+        if self.letters and self.trials:  # without trials there is no run, and that is said first
             _check_letters(self.letters, [party.party for party in self.trials])
 
     def __call__(self, step: Step) -> list[Reply]:

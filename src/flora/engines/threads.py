@@ -8,8 +8,8 @@ from threading import Event
 from flora.core.threads import LeftAloneError, in_step, together
 from flora.core.workers import one_thread
 from flora.party.gate import Gate
-from flora.party.party import check_names
-from flora.problem.messages import Reply, Step
+from flora.party.party import check_names, train_in_one_place
+from flora.problem.messages import Reply, Step, Train
 from flora.program.drive import Ask
 
 
@@ -21,12 +21,19 @@ def in_process(gates: Sequence[Gate], *, jobs: int = 1) -> Ask:
     def ask(step: Step) -> list[Reply]:
         with one_thread():
             if step.together:
-                return in_step([partial(gate.answer, step) for gate in ordered])
+                return _in_one_place(ordered, step) or in_step([partial(gate.answer, step) for gate in ordered])
             if jobs == 1:
                 return [gate.answer(step) for gate in ordered]
             return _at_the_same_time(ordered, step)
 
     return ask
+
+
+def _in_one_place(gates: Sequence[Gate], step: Step) -> list[Reply]:
+    """Return the replies to a training for which the rows may lie together: gates that watch nothing let them."""
+    if not isinstance(step, Train) or not all(gate.watches_nothing for gate in gates):
+        return []
+    return list(train_in_one_place([gate.party for gate in gates], step) or ())
 
 
 def _at_the_same_time(gates: Sequence[Gate], step: Step) -> list[Reply]:

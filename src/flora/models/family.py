@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,4 +83,15 @@ class ModelFamily(Family, Protocol):
 
     def load(self, files: Mapping[str, bytes], schema: Schema) -> Model:
         """Return the model that :meth:`Model.files` wrote."""
+        ...
+
+
+@runtime_checkable
+class TrainsTogether(Protocol):
+    """A family whose training hangs on exact sums alone: rows that are in one place may as well lie together."""
+
+    def train_together(
+        self, config: Config, parties: Sequence[Rows], seed: int, held: Sequence[Held] | None = None
+    ) -> Trained[Model]:
+        """Return, byte for byte, what :meth:`ModelFamily.train` gives to parties apart."""
         ...

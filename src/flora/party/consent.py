@@ -21,7 +21,7 @@ from typing import Annotated, Any, Self
 
 from flora.core.codec import has_form, read, read_fields, to_document
 from flora.core.documents import MIB, contents, parse
-from flora.core.rules import Count, Rule, Sentence, check, whole
+from flora.core.rules import Count, Rule, Sentence, Total, check, whole
 from flora.errors import ConsentError, InputError
 from flora.models import FAMILIES
 from flora.problem.messages import REPLIES, Certify, Confirm, Describe, Reply, SearchReply, Step
@@ -96,7 +96,7 @@ class Consent:
     scorings: tuple[Sentence, ...] | None = SCORINGS  # None: any
     most_trials: Count = 100
     most_seconds: Annotated[float, Rule("a number above 0", lambda value: value > 0)] = 86_400
-    fewest_rows: Count = FEWEST_ROWS
+    fewest_rows: Total = FEWEST_ROWS
     certificate: bool = False
     pairs: Pairs = Pairs()
     data: DataSource | None = None
@@ -107,7 +107,7 @@ class Consent:
     @classmethod
     def of_everything(cls) -> Self:
         """Return what the parties of one process allow each other: there is nobody to refuse anything to."""
-        return cls(None, None, MOST_TRIALS, sys.float_info.max, 1, certificate=True)
+        return cls(None, None, MOST_TRIALS, sys.float_info.max, 0, certificate=True)
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -125,7 +125,11 @@ class Consent:
     @classmethod
     def from_json(cls, document: Any) -> Self:
         """Return the consent that a file's JSON states."""
-        return read(cls, document)
+        found = read(cls, document)
+        for name in ("families", "scorings"):  # None is any: so much is said to a program, never by a null in a file
+            if getattr(found, name) is None:
+                raise InputError(f"{name} must be a list, got None")
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """Return the file's JSON, with nothing left out but a table that it does not name."""

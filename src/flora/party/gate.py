@@ -53,6 +53,11 @@ class Gate:
         """The party's name."""
         return self.party.name
 
+    @property
+    def watches_nothing(self) -> bool:
+        """Whether it lets everything pass unseen: the gate of a party that is only simulated."""
+        return self.log is None and self.person is None and self.consent == Consent.of_everything()
+
     def answer(self, step: Step, collective: Collective | None = None) -> Reply:
         """Return what may leave as the reply to a step; when this returns, it is written down."""
         reply = self._reply(step, collective)

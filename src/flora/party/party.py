@@ -1,6 +1,7 @@
 """A party: the only code that sees rows and answers the aggregator."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from flora.core.workers import Map, one_by_one, one_thread
 from flora.errors import DataError, InputError
 from flora.models import family_of
 from flora.models.encoding import fit_encoding
-from flora.models.family import Held, Model, ModelFamily
+from flora.models.family import Held, Model, ModelFamily, Trained, TrainsTogether
 from flora.models.model_file import pack
 from flora.models.rows import Rows
 from flora.models.scored import score_of
@@ -38,6 +39,7 @@ from flora.problem.messages import (
 )
 from flora.problem.path import check_trainable, family_path
 from flora.problem.schema import Schema, Task
+from flora.problem.space import Config
 from flora.problem.trials import loss_of
 from flora.randomness import derived_seed, stream
 
@@ -78,12 +80,22 @@ class Party:
 
     def answer(self, step: Step, collective: Collective | None = None) -> Reply:
         """Return this party's reply; an error names the party."""
-        try:
+        with self._named_in_errors():
             return self._answer(step, collective or Alone())
+
+    @contextmanager
+    def _named_in_errors(self) -> Iterator[None]:
+        try:
+            yield
         except InputError as error:
             if str(error).startswith("party "):
                 raise
             raise DataError(f"party {self.name!r}: {error}") from error
+
+    def rows(self, schema: Schema) -> Rows:
+        """Return the rows as the agreed schema has them; an error names the party."""
+        with self._named_in_errors():
+            return self.source.rows(schema)
 
     def _answer(self, step: Step, collective: Collective) -> Reply:
         match step:
@@ -127,7 +139,7 @@ class Party:
 
     def _certify(self, step: Certify, collective: Collective) -> CertifyReply:
         plan, local = step.plan, self.source.local_rows(step.plan.task, step.schema)
-        rows = self.source.rows(step.schema)
+        rows = self.rows(step.schema)
         with one_thread():
             encoding = fit_encoding(rows, collective)  # with all parties: the same statistics everywhere
         points = joint(encoding(rows.X), rows.y, len(rows.schema.classes))
@@ -138,19 +150,53 @@ class Party:
         return CertifyReply(self.name, len(rows), sketch_of(points, party=self.name, seed=plan.seed), curves)
 
     def _train(self, step: Train, collective: Collective) -> TrainReply:
-        plan, config, rows, loss = step.plan, step.config, self.source.rows(step.schema), None
-        family = self.families(plan.family)
-        check_trainable(config, plan.space, family_path(plan.space, family))
-        train = partial(family.train, collective=collective, seed=derived_seed(plan.seed, "train"))
-        with one_thread():
-            if step.held:  # a first pass is judged by held-out rows, a second one uses them
-                kept, held = hold_out(rows, step.held, stream(plan.seed, self.name, "held"))
-                first = train(config, kept, held=Held(held, plan.scoring) if step.choose else None)
-                loss = _loss_on(held, first.model, plan.scoring)
-                config = first.config
-            done = train(config, rows)
-        packed = pack(done.model, family=plan.family, schema=step.schema, config=done.config)
-        return TrainReply(self.name, len(rows), packed, done.config, loss)
+        family = self.families(step.plan.family)
+        train = partial(family.train, collective=collective, seed=derived_seed(step.plan.seed, "train"))
+
+        def alone(config: Config, rows: Sequence[Rows], held: Sequence[Held] | None = None) -> Trained[Model]:
+            return train(config, rows[0], held=held[0] if held else None)
+
+        return train_as([self], step, family, alone)[0]
+
+
+def train_in_one_place(parties: Sequence[Party], step: Train) -> list[TrainReply] | None:
+    """Return all parties' replies where their rows may lie together; None where the family needs parties apart."""
+    family = parties[0].families(step.plan.family)
+    if not isinstance(family, TrainsTogether):
+        return None
+    return train_as(parties, step, family, partial(family.train_together, seed=derived_seed(step.plan.seed, "train")))
+
+
+class _Training(Protocol):
+    """One training on some parties' rows."""
+
+    def __call__(self, config: Config, rows: Sequence[Rows], held: Sequence[Held] | None = None) -> Trained[Model]:
+        """Train with a config."""
+        ...
+
+
+def train_as(parties: Sequence[Party], step: Train, family: ModelFamily, train: _Training) -> list[TrainReply]:
+    """Train once, or with a first pass that is judged by held-out rows and a second one that uses them."""
+    plan, config = step.plan, step.config
+    check_trainable(config, plan.space, family_path(plan.space, family))
+    rows = [party.rows(step.schema) for party in parties]
+    losses: list[float | None] = [None] * len(parties)
+    with one_thread():
+        if step.held:
+            pairs = [
+                hold_out(own, step.held, stream(plan.seed, party.name, "held"))
+                for party, own in zip(parties, rows, strict=True)
+            ]
+            judges = [Held(held, plan.scoring) for _, held in pairs]
+            first = train(config, [kept for kept, _ in pairs], judges if step.choose else None)
+            losses = [_loss_on(held, first.model, plan.scoring) for _, held in pairs]
+            config = first.config
+        done = train(config, rows)
+    packed = pack(done.model, family=plan.family, schema=step.schema, config=done.config)
+    return [
+        TrainReply(party.name, len(own), packed, done.config, loss)
+        for party, own, loss in zip(parties, rows, losses, strict=True)
+    ]
 
 
 def hold_out(rows: Rows, share: float, rng: np.random.Generator) -> tuple[Rows, Rows]:

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Sequence
 
-from flora_lab.judge.cells import Cell, Protocol, Record, Truth
-
-from flora.aggregator.aggregation import path_of_trials
 from flora.aggregator.surface import SURFACES
 from flora.models import family_of
+from flora.problem.family import space_of
 from flora.problem.messages import Confirmation
+from flora.problem.path import Path, family_path
 from flora.problem.space import Config
 from flora.problem.trials import Gain, PartyTrials, Trial
+from flora_lab.cells import Cell
+from flora_lab.judge.command import USUAL
+from flora_lab.judge.record import Record, Truth
 
 LossOf = Callable[[Config], float]
 OTHER: dict[str, Config] = {
@@ -34,7 +36,7 @@ def made_up_record(
     predicted: Gain | None = None,
 ) -> Record:
     """Return a cell of the default, one other candidate and a best config."""
-    space = family_of(family).space("classification")
+    space = space_of(family_of(family), "classification")
     default, other, best = space.default, OTHER[family], BEST[family]
     names = [f"party-{k}" for k in range(1, parties + 1)]
     tried = tuple(Trial(config, local(config), 0.01, 5, rows) for config in (default, other))
@@ -42,27 +44,26 @@ def made_up_record(
         PartyTrials(name, rows, space, "balanced_accuracy", tried, family=family, task="classification")
         for name in names
     )
-    path = path_of_trials(trials)
+    path = family_path(space, family_of(family))
     measured = [each for config in (default, other) for each in (path.configs(config) if path else [config])]
     said = tuple(
         Confirmation(Trial(config, local(config), 0.01, 5, rows), local(default) - local(config), 0.001)
         for config in measured
     )
     return Record(
-        Cell("pima", family, parties),
-        Protocol(),
+        Cell(family, "pima", parties),
+        USUAL,
         trials,
         dict.fromkeys(names, said),
         dict.fromkeys(SURFACES, other),
         predicted or Gain(0.1, 0.01),
         best,
-        tuple(_truth(config, truth, trials, chosen) for config in (default, other, best)),
+        tuple(_truth(config, truth, path, chosen) for config in (default, other, best)),
         {"flora": "0"},
     )
 
 
-def _truth(config: Config, truth: LossOf, trials: Sequence[PartyTrials], chosen: Sequence[int]) -> Truth:
-    path = path_of_trials(trials)
+def _truth(config: Config, truth: LossOf, path: Path | None, chosen: Sequence[int]) -> Truth:
     if path is None:
         return Truth(config, (tuple(truth(config) + fold for fold in FOLDS),))
     rest = {name: value for name, value in config.items() if name != path.name}

@@ -3,24 +3,25 @@
 from collections.abc import Callable
 
 import pytest
-from flora_lab.judge.cells import Pick, Record
-from flora_lab.judge.rules import RULES
 
 from flora.models import family_of
 from flora.party.table import describe
-from flora.problem.messages import Reply, Step
+from flora.problem.family import space_of
+from flora.problem.messages import ConfirmReply, DescribeReply, Reply, SearchReply, Step, Train
 from flora.problem.space import Config
 from flora.problem.trials import Gain, PartyTrials
 from flora.program.request import Request
 from flora.program.single_shot import single_shot
-from tests.lab.judge.cases import OTHER, LossOf, made_up_record
+from flora_lab.judge.record import Pick, Record
+from flora_lab.judge.rules import RULES
 from tests.conftest import two_moons
+from tests.lab.judge.cases import OTHER, LossOf, made_up_record
 
 RULE = {rule.name: rule.pick for rule in RULES}
 
 
 def default_of(family: str) -> Config:
-    return family_of(family).space("classification").default
+    return space_of(family_of(family), "classification").default
 
 
 def other_is_better(config: Config) -> float:
@@ -93,11 +94,15 @@ def _answers(record: Record) -> Callable[[Step], list[Reply]]:
     """Return an engine that answers from the stored cell."""
     schema = describe(two_moons(30, 0), "kind")
 
-    def answer(trials: PartyTrials) -> Reply:
-        said = tuple(record.confirmed[trials.party])
-        return Reply(trials.party, record.rows[trials.party], schema=schema, trials=trials, confirmations=said)
+    def answer(step: Step, trials: PartyTrials) -> Reply:
+        party, rows = trials.party, record.rows[trials.party]
+        if step.name == "describe":
+            return DescribeReply(party, rows, schema)
+        if step.name == "search":
+            return SearchReply(party, rows, trials)
+        return ConfirmReply(party, rows, tuple(record.confirmed[party]))
 
-    return lambda step: [answer(trials) for trials in record.trials]
+    return lambda step: [answer(step, trials) for trials in record.trials]
 
 
 @pytest.mark.parametrize(
@@ -115,10 +120,10 @@ def test_the_products_own_program_trains_what_the_rule_picks(
     record = made_up_record(family, local, local, parties=parties, rows=rows, chosen=(45,) * 5)
     ask, program = _answers(record), single_shot(Request(family, trials=2, folds=5, confirm=2))
     step = next(program)
-    while step.name != "train":
+    while not isinstance(step, Train):
         step = program.send(ask(step))
     program.close()
     pick = RULE["flora"](record)
     last = round(200 * parties**0.4)
-    assert step.payload["config"] == ({**pick.config, "max_iter": last} if pick.in_training else pick.config)
-    assert step.payload["choose"] == pick.in_training
+    assert step.config == ({**pick.config, "max_iter": last} if pick.in_training else pick.config)
+    assert step.choose == pick.in_training

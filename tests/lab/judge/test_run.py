@@ -7,13 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from flora_lab.judge.cells import Cell, Pick, Protocol, Record
-from flora_lab.judge.datasets import DATASETS, load, made_up
-from flora_lab.judge.judge import judge
-from flora_lab.judge.rules import RULES
-from flora_lab.judge.run import CellRecord, bench_of
-from flora_lab.judge.truth import POOLED
-from flora_lab.paper.pieces import Bench, Piece, keep, missing, run
 
 from flora.aggregator.choose import same_config
 from flora.models import family_of
@@ -21,12 +14,19 @@ from flora.models.rows import encode
 from flora.party.measure import measure
 from flora.party.table import describe
 from flora.program.request import Request
+from flora_lab.cells import Cell, Protocol
+from flora_lab.datasets import DATASETS, load, made_up
+from flora_lab.judge.record import Pick, Record
+from flora_lab.judge.rules import RULES
+from flora_lab.judge.run import JudgedCell
+from flora_lab.judge.score import score_cells
+from flora_lab.pieces import POOLED, Bench, Piece, keep, missing, run
 
 pytestmark = pytest.mark.slow
 PROTOCOL = Protocol(trials=3, folds=2, central=3, candidates=2)
-TREES, VECTORS = (CellRecord(Cell("generated-1", *how), PROTOCOL) for how in (("hgb", 2), ("svm", 5)))
-ALONE = CellRecord(Cell("generated-1", "svm", 1), PROTOCOL)
-LIAR = CellRecord(replace(VECTORS.cell, liar=True), PROTOCOL)
+HOW = (("hgb", "generated-1", 2), ("svm", "generated-1", 5), ("svm", "generated-1", 1))
+TREES, VECTORS, ALONE = (JudgedCell(Cell(*how)) for how in HOW)
+LIAR = JudgedCell(replace(VECTORS.cell, liar=True))
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     with pytest.MonkeyPatch.context() as patch:
         small = made_up("design", 120, 4, n_informative=3, n_redundant=0, flip_y=0.1, random_state=1)
         patch.setitem(DATASETS, "generated-1", small)
-        found = bench_of(tmp_path_factory.mktemp("results"), None, PROTOCOL)
+        found = Bench(tmp_path_factory.mktemp("results"), "judge", None, PROTOCOL)
         for piece in (TREES, VECTORS, LIAR):
             keep(piece, found)
         yield found
@@ -43,7 +43,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 @pytest.fixture(params=[TREES, VECTORS, LIAR], ids=lambda piece: piece.cell.name)
 def record(request: pytest.FixtureRequest, bench: Bench) -> Record:
-    return Record.read(request.param.file(bench))
+    piece: JudgedCell = request.param
+    return piece.record(bench)
 
 
 def test_a_cell_has_what_all_parties_said(record: Record) -> None:
@@ -57,7 +58,7 @@ def test_a_cell_has_what_all_parties_said(record: Record) -> None:
 
 
 def test_every_rule_can_be_scored(record: Record) -> None:
-    [line] = judge([record], RULES)
+    [line] = score_cells([record], RULES)
     assert all(0 <= score.loss <= 1 for score in line.scores.values())
     assert line.scores["default"].gain.estimate == 0
     assert line.scores["oracle"].loss <= line.scores["flora"].loss + 1e-12
@@ -73,7 +74,7 @@ def test_the_truth_is_the_loss_on_all_rows(record: Record, bench: Bench) -> None
 
 
 def test_the_path_is_known_and_a_place_on_it_chosen_in_each_fold(bench: Bench) -> None:
-    record = Record.read(TREES.file(bench))
+    record = TREES.record(bench)
     for truth in record.truths:
         assert "max_iter" not in truth.config
         assert {10, 16, 27, 45, 74, 100, 121, 200, *truth.chosen} <= set(truth.stops)
@@ -82,7 +83,7 @@ def test_the_path_is_known_and_a_place_on_it_chosen_in_each_fold(bench: Bench) -
 
 
 def test_the_first_party_lies_and_only_it(bench: Bench) -> None:
-    honest, lied = (Record.read(cell.file(bench)) for cell in (VECTORS, LIAR))
+    honest, lied = (cell.record(bench) for cell in (VECTORS, LIAR))
     for before, after in zip(honest.trials, lied.trials, strict=True):
         losses = np.array([trial.loss for trial in before.trials])
         expected = 1 - losses if before is honest.trials[0] else losses
@@ -95,26 +96,26 @@ def test_the_first_party_lies_and_only_it(bench: Bench) -> None:
 
 
 def test_best_comes_from_one_search_for_all_deals(bench: Bench) -> None:
-    another = CellRecord(replace(VECTORS.cell, seed=7, parties=3), PROTOCOL)
+    another = JudgedCell(replace(VECTORS.cell, seed=7, parties=3))
     assert another.pooled == VECTORS.pooled
     pooled = VECTORS.pooled.trials(bench)
-    assert same_config(pooled.best.config, Record.read(VECTORS.file(bench)).best)
+    assert same_config(pooled.best.config, VECTORS.record(bench).best)
     assert len(pooled.trials) == PROTOCOL.central
 
 
 def test_a_run_that_is_stopped_goes_on_and_ends_the_same(bench: Bench, tmp_path: Path) -> None:
-    again = bench_of(tmp_path, None, PROTOCOL)
+    again = Bench(tmp_path, "judge", None, PROTOCOL)
     stages: list[list[Piece]] = [[ALONE.pooled], [ALONE]]
     list(islice(run(stages, again, jobs=1), 1))
     assert [len(missing(stage, again)) for stage in stages] == [0, 1]
     list(run(stages, again, jobs=1))
-    assert ALONE.file(again).read_bytes() == keep(ALONE, bench).read_bytes()
+    assert again.store.read(ALONE.name) == keep(ALONE, bench)
     assert list(run(stages, again, jobs=1)) == []
 
 
 def test_the_work_of_a_cell_grows_with_its_parties_and_rows(bench: Bench) -> None:
-    larger = CellRecord(Cell("generated-2", "svm", 5), PROTOCOL)
-    more = CellRecord(replace(VECTORS.cell, parties=6), PROTOCOL)
+    larger = JudgedCell(Cell("svm", "generated-2", 5))
+    more = JudgedCell(replace(VECTORS.cell, parties=6))
     sizes = [piece.work(bench)[0] for piece in (VECTORS, more, larger)]
     assert sizes == sorted(sizes)
     assert VECTORS.pooled.work(bench)[1] == 1.0

@@ -1,8 +1,6 @@
 """What is measured on all rows: of what may be trained, and of what that is compared with."""
 
 import pytest
-from flora_lab.judge.datasets import made_up
-from flora_lab.judge.truth import measure_truths
 
 from flora.errors import FloraError
 from flora.models import family_of
@@ -10,6 +8,8 @@ from flora.models.rows import Rows, encode
 from flora.party.table import describe
 from flora.problem.space import Config
 from flora.program.request import Request
+from flora_lab.datasets import made_up
+from flora_lab.judge.truth import measure_truths
 
 TRAINED: Config = {"max_iter": 27, "learning_rate": 0.02, "min_samples_leaf": 5, "l2_regularization": 0.01}
 OTHER: Config = {"max_iter": 33, "learning_rate": 0.3, "min_samples_leaf": 2, "l2_regularization": 0.5}

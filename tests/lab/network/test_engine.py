@@ -1,10 +1,10 @@
 from functools import partial
 
 import numpy as np
-from flora_lab.network.engine import SIZES, latency_of, made_up_rows, train
 
 from flora.core.collective import Alone, Collective
 from flora.core.threads import in_step
+from flora_lab.network.engine import SIZES, latency_of, made_up_rows, train
 
 
 def share(rows: int, collective: Collective) -> str:

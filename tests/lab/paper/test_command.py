@@ -1,4 +1,4 @@
-"""``flora paper`` from end to end, on small tables that pass for the paper's."""
+"""``flora-lab paper`` from end to end, on small tables that pass for the paper's."""
 
 import csv
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flora.cli.main import main
+from flora_lab.main import main
 
 SMALL = ("--trials", "3", "--cv", "2", "--central", "3", "--random", "2", "--splits", "1")
 Paper = Callable[..., tuple[int, str, str]]
@@ -63,7 +63,7 @@ def test_quick_has_fewer_splits_unless_they_are_given(paper: Paper, options: tup
 
 def test_what_is_stored_is_shown_and_nothing_is_computed(paper: Paper, small_data: Path) -> None:
     assert paper("svm", "--dataset", "sonar", *SMALL)[0] == 0
-    before = {path: path.read_bytes() for path in (small_data / "results").rglob("*.json")}
+    before = {path: path.read_bytes() for path in (small_data / "results").rglob("*") if path.is_file()}
     for data in small_data.glob("*.csv"):
         data.unlink()  # without the data nothing can be computed
     code, shown, _ = paper("svm", "--stored", *SMALL)
@@ -74,7 +74,7 @@ def test_what_is_stored_is_shown_and_nothing_is_computed(paper: Paper, small_dat
     assert "0.17" in paper("all", "--stored", "--dataset", "sonar", *SMALL)[1]
     assert paper("svm", "--stored", "--markdown", small_data / "page.md")[0] == 0
     assert "| svm sonar | published | 80.2 |" in (small_data / "page.md").read_text()
-    assert before == {path: path.read_bytes() for path in (small_data / "results").rglob("*.json")}
+    assert before == {path: path.read_bytes() for path in (small_data / "results").rglob("*") if path.is_file()}
 
 
 def test_what_would_fail_in_the_end_is_refused_at_once(paper: Paper, small_data: Path) -> None:

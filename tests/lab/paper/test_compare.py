@@ -4,9 +4,11 @@ import csv
 from typing import Any
 
 import pytest
-from flora_lab.paper.aggregate import from_cells
-from flora_lab.paper.compare import compare, compare_beds, published_row, to_csv
+
+from flora_lab.paper.command import _lines
+from flora_lab.paper.compare import Entry, Row, aggregated, entries_of, published_row
 from flora_lab.paper.published import SURFACES
+from flora_lab.tables import to_csv
 
 
 def row(dataset: str = "sonar", *, regret: float | None = 0.4, best: float = 0.9, **changes: Any) -> dict[str, Any]:
@@ -15,6 +17,10 @@ def row(dataset: str = "sonar", *, regret: float | None = 0.4, best: float = 0.9
     scores = {"baseline": 0.8, "best": best, "fresh_baseline": 0.8, "fresh_best": 0.85, "worst_party": 0.7}
     surfaces = {name: {"regret": regret, "trainings": 3.0} for name in SURFACES}
     return {**cell, **scores, "best_party": 0.8, "gamma": 1.1, "surfaces": surfaces, **changes}
+
+
+def compare(rows: list[Row]) -> list[Entry]:
+    return entries_of("svm", rows)
 
 
 def test_splits_become_a_median_with_quartiles() -> None:
@@ -56,12 +62,13 @@ def test_no_gap_no_regret() -> None:
 
 
 def test_csv_has_a_line_for_each_entry_and_a_column_for_each_number() -> None:
-    tables = [
+    tables: list[dict[str, Any]] = [
         {"table": "svm", "protocol": "T9-k2-c3-r4", "rows": compare([row(), row("pc3")])},
-        {"table": "testbed", "protocol": "T9-k2", "rows": compare_beds([bed_row()])},
-        {"table": "aggregate", "rows": from_cells([row(regret=0.5), row(regret=0.2)])[:1]},
+        {"table": "testbed", "protocol": "T9-k2", "rows": entries_of("testbed", [bed_row()])},
+        {"table": "aggregate", "rows": aggregated([row(regret=0.5), row(regret=0.2)])[:1]},
     ]
-    lines = list(csv.DictReader(to_csv(tables).splitlines()))
+    text = to_csv([line for table in tables for line in _lines(table)])
+    lines = list(csv.DictReader(text.splitlines()))
     assert [line["table"] for line in lines] == ["svm", "svm", "testbed", "aggregate"]
     assert lines[0]["regret aplm median"] == "0.4"
     assert lines[0]["published regret aplm"] == "0.17"
@@ -79,12 +86,12 @@ def bed_row(**changes: Any) -> dict[str, Any]:
 
 def test_the_testbeds_splits_become_a_median() -> None:
     better = bed_row(seed=5490, surfaces={name: {"score": 0.8} for name in SURFACES})
-    [entry] = compare_beds([better, bed_row()])
+    [entry] = entries_of("testbed", [better, bed_row()])
     assert entry["score"]["mplm"]["median"] == pytest.approx(75)
     assert entry["seeds"] == [5489, 5490]
     assert entry["published"]["score"] == {"sgm": 73.74, "sgm+u": 59.09, "mplm": 70.61, "aplm": 73.32}
     assert entry["remark"] == "only 16 of the held-out rows are of class 1"
-    assert len(compare_beds([bed_row(), bed_row(box="wide")])) == 2
+    assert len(entries_of("testbed", [bed_row(), bed_row(box="wide")])) == 2
 
 
 def test_aggregate_of_our_own_rows() -> None:
@@ -95,10 +102,10 @@ def test_aggregate_of_our_own_rows() -> None:
         row(regret=0.2, family="mlp"),
         row(regret=0.7, family="mlp"),
     ]
-    found = {(entry["group"], entry["surface"]): entry["computed"] for entry in from_cells(rows)}
+    found = {(entry["group"], entry["surface"]): entry["computed"] for entry in aggregated(rows)}
     assert found["svm", "aplm"]["wins"] == (1, 0, 1)
     assert found["overall", "aplm"]["wins"] == (3, 0, 1)
 
 
 def test_aggregate_of_rows_without_a_regret_is_empty() -> None:
-    assert from_cells([]) == from_cells([row(regret=None)]) == []
+    assert aggregated([]) == aggregated([row(regret=None)]) == []

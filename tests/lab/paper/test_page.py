@@ -5,37 +5,38 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flora_lab.paper.cells import TABLES
-from flora_lab.paper.page import page
-from flora_lab.paper.stored_rows import Stored
 
 from flora.errors import InputError
-from tests.test_compare import bed_row, row
+from flora_lab.paper.contents import TABLES
+from flora_lab.paper.page import page
+from flora_lab.paper.stored import StoredRows
+from flora_lab.store import Store
+from tests.lab.paper.test_compare import bed_row, row
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[3]
 PROTOCOL = {"trials": 100, "folds": 10, "central": 600, "random": 60}
 
 
-def put(folder: Path, name: str, content: dict[str, Any]) -> None:
-    file = folder / name
-    file.parent.mkdir(parents=True, exist_ok=True)
+def put(results: Path, protocol: str, name: str, content: dict[str, Any]) -> None:
     full = {"protocol": PROTOCOL, "versions": {"flora": "0.1.0", "numpy": "2.4.6"}, **content}
-    file.write_text(json.dumps(full))
+    Store.of(results, "paper", protocol).add(name, full)
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """Rows of two splits, one that is not IID, one of the wide box, one of another protocol, and one training."""
-    put(tmp_path, "a/cells/1.json", row(regret=0.1))
-    put(tmp_path, "a/cells/2.json", row(regret=0.3, seed=5490))
-    put(tmp_path, "a/cells/3.json", row(regret=0.9, split="dirichlet:0.5"))
-    put(tmp_path, "a/cells/4.json", row("pc3", best=0.81))
-    put(tmp_path, "a/cells/5.json", row(regret=0.7, box="wide", seed=5495))
-    put(tmp_path, "a/cells/6.json", row(trials=5))
-    put(tmp_path, "b/cells/1.json", row(protocol={**PROTOCOL, "folds": 3}, versions={"numpy": "2.5.0"}))
-    put(tmp_path, "c/testbed/1.json", bed_row(protocol={"trials": 20, "folds": 3}))
+    put(tmp_path, "a", "cells/1", row(regret=0.1))
+    put(tmp_path, "a", "cells/2", row(regret=0.3, seed=5490))
+    put(tmp_path, "a", "cells/3", row(regret=0.9, split="dirichlet:0.5"))
+    put(tmp_path, "a", "cells/4", row("pc3", best=0.81))
+    put(tmp_path, "a", "cells/5", row(regret=0.7, box="wide", seed=5495))
+    put(tmp_path, "a", "cells/6", row(trials=5))
+    put(tmp_path, "b", "cells/1", row(protocol={**PROTOCOL, "folds": 3}, versions={"numpy": "2.5.0"}))
+    put(tmp_path, "c", "testbed/1", bed_row(protocol={"trials": 20, "folds": 3}))
     machine = {"cores": 2, "memory_gib": 24, "processor": "Xeon", "platform": "Linux x86_64"}
-    put(tmp_path, "machines/one.json", machine)
+    (tmp_path / "machines").mkdir()
+    (tmp_path / "machines" / "one.json").write_text(json.dumps(machine))
+    Store.of(tmp_path, "paper", "a").pack()  # the others are loose
     return tmp_path
 
 
@@ -45,7 +46,7 @@ def lines_of(results: Path, *tables: str) -> list[str]:
 
 def test_the_committed_page_is_what_the_committed_results_make() -> None:
     assert (ROOT / "docs" / "results.md").read_text() == page(ROOT / "results", TABLES), (
-        "regenerate it: flora paper all --stored --markdown docs/results.md"
+        "regenerate it: flora-lab paper all --stored --markdown docs/results.md"
     )
 
 
@@ -103,7 +104,7 @@ def test_short_tables_the_aggregate_and_the_testbed(results: Path) -> None:
 
 def test_more_trainings_than_were_drawn_are_not_counted(results: Path) -> None:
     many = {name: {"regret": 0.0, "trainings": 61.0} for name in row()["surfaces"]}
-    put(results, "a/cells/7.json", row("oil-spill", surfaces=many))
+    put(results, "a", "cells/7", row("oil-spill", surfaces=many))
     assert "|  | trainings |  |  |  |  |  |  |  | > 60 | > 60 | > 60 | > 60 |" in lines_of(results, "svm")
 
 
@@ -115,13 +116,9 @@ def test_no_results_make_a_page_that_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [
-        ("{", "not a JSON file"),
-        ("[1]", "must have the fields"),
-        ('{"family": "svm"}', "must have the fields .*'baseline'"),
-    ],
+    [([1], "must have the fields"), ({"family": "svm"}, "must have the fields .*'baseline'")],
 )
-def test_a_broken_file_is_named(results: Path, content: str, words: str) -> None:
-    (results / "a" / "cells" / "1.json").write_text(content)
-    with pytest.raises(InputError, match=rf"1\.json: {words}"):
-        Stored.read(results)
+def test_a_broken_row_is_named(results: Path, content: Any, words: str) -> None:
+    Store.of(results, "paper", "b").add("cells/1", content)
+    with pytest.raises(InputError, match=rf"b\.tsv\.xz: cells/1 {words}"):
+        StoredRows.read(results)

@@ -7,7 +7,7 @@ import numpy as np
 
 from flora.aggregator.aggregation import Aggregation, aggregate
 from flora.aggregator.propose import Recommendation
-from flora.aggregator.surface import LossSurface, SurfaceChoice
+from flora.aggregator.surface import SurfaceChoice, SurfaceKind
 from flora.outcome.report.analysis import Analysis
 from flora.problem.schema import Column, Schema
 from flora.problem.space import SearchSpace
@@ -107,7 +107,7 @@ def _measured(party: PartyResult, gain: float, result: Result) -> PartyResult:
     )
 
 
-def analysed(trials: Sequence[PartyTrials], surface: LossSurface, choice: SurfaceChoice | None = None) -> Analysis:
+def analysed(trials: Sequence[PartyTrials], surface: SurfaceKind, choice: SurfaceChoice | None = None) -> Analysis:
     """Return a run whose surface is given; it recommends the best of the first party's trials, and nobody measured."""
     best = trials[0].best
     found = Aggregation(tuple(trials), surface, Recommendation(best.config, best.config, best.loss, 0.01), None)

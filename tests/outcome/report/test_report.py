@@ -2,15 +2,17 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
 from flora.aggregator.surface import SurfaceChoice, fit_surface
+from flora.aggregator.surfaces.kinds import Learning, Undivided
 from flora.errors import InputError
 from flora.models.hgb.family import GradientBoosting
 from flora.outcome.report import charts, page
@@ -43,8 +45,16 @@ from tests.outcome.report.cases import (
 PLAIN = SearchSpace.from_json({name: {"type": "real", "range": [0, 1]} for name in ("a", "b", "c")})
 
 
-class Formula:
+class Formula(Undivided):
     """A surface that is a formula of the points."""
+
+    words: ClassVar = "a formula"
+    weighted: ClassVar = False
+    merged: ClassVar = True
+
+    @classmethod
+    def fit(cls, trials: Sequence[PartyTrials], space: SearchSpace, seed: int, how: Learning) -> Self:
+        raise NotImplementedError("a formula is given, and not learnt")
 
     def __init__(self, formula: Any) -> None:
         self.formula = formula
@@ -243,7 +253,9 @@ class TestPage:
         run = Analysis(boosted, tuple(trials), trees, Formula(lambda x: x[:, 0]))
         assert "of 1 candidate, at 8 values of max_iter each;" in Outline(disclosure(run)).text
         unasked = replace(boosted, candidates=(), model=None)
-        assert "gain_error" not in disclosure(replace(run, result=unasked))
+        left = Outline(disclosure(replace(run, result=unasked))).text
+        assert "gain_error" not in left
+        assert "the model and its config" not in left
 
     def test_counts_the_trainings_that_were_saved(self, whole: str) -> None:
         assert "would have taken 26 federated trainings; this run took 1." in Outline(whole).text
@@ -375,7 +387,9 @@ class TestCharts:
 
 
 class TestAgreement:
-    @pytest.mark.parametrize(("surface", "weights"), [("aplm", "rows"), ("mplm", "equal"), ("sgm", "equal")])
+    @pytest.mark.parametrize(
+        ("surface", "weights"), [("aplm", "rows"), ("mplm", "equal"), ("sgm", "equal"), ("sgm", "rows")]
+    )
     def test_without_a_party_is_what_the_others_trials_teach(self, surface: str, weights: str) -> None:
         trials = [party_trials(name, MIXED) for name in ("a", "b" * 90, "c" * 30)]  # of 61, 150 and 90 rows
         whole = fit_surface(surface, trials, MIXED, 0, weights=weights)

@@ -22,7 +22,7 @@ from flora.engines.nvflare.job import NAME, Run
 from flora.engines.nvflare.presence import Presence
 from flora.engines.nvflare.service import watch_parent
 from flora.engines.nvflare.tasks import Order, answer_of, fill
-from flora.errors import FloraError, InputError, WireError
+from flora.errors import FloraError, InputError
 from flora.problem.messages import Reply, Step
 from flora.problem.wire import most_reply, read_reply, step_text
 from flora.program.drive import drive, timed
@@ -209,7 +209,7 @@ class FloraController(Controller):  # type: ignore[misc]
         name = asked.step.name
         try:
             answer, text = answer_of(result, most_reply(asked.step))
-        except WireError as error:
+        except InputError as error:
             raise FloraError(f"party {party!r} sent no answer of ours to {name!r}: {error}") from error
         if answer.state == "refused":
             raise FloraError(f"party {party!r} refused {name!r}: {answer.words}")

@@ -1,0 +1,106 @@
+"""A party's side of a run: what comes passes the gate, what goes wrong leaves as a word, and all is written down."""
+
+import json
+from importlib.metadata import version
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from nvflare.apis.shareable import Shareable
+
+from flora.engines.nvflare.consortium import Consortium, Kit
+from flora.engines.nvflare.desk import Desk
+from flora.engines.nvflare.executor import FloraExecutor, Settings
+from flora.engines.nvflare.tasks import HEADER, TEXT, Answer, Order, fill
+from flora.party.audit import verify
+from flora.problem.messages import Describe, DescribeReply, Search
+from flora.problem.plan import SearchPlan
+from flora.problem.wire import read_reply, step_text
+from tests.conftest import SVM_SPACE, two_moons
+
+ORDER = Order(1, "server.run", ("north", "south"), version("flora-hpo"))
+
+
+class Cell:
+    """Notes what is sent beside the answers."""
+
+    def __init__(self) -> None:
+        self.beats: list[tuple[Any, ...]] = []
+        self.core_cell = self
+
+    def fire_and_forget(self, *sent: Any, **_: Any) -> None:
+        self.beats.append(sent)
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Kit:
+    made = Kit(tmp_path, "party", "north", Consortium("hearts", "localhost", ("north", "south")))
+    made.state.mkdir()
+    (tmp_path / "local").mkdir()
+    Desk(made.state / "desk").open()
+    two_moons(60, 1).to_csv(tmp_path / "north.csv", index=False)
+    Settings(str(tmp_path / "north.csv"), "kind").write(made)
+    return made
+
+
+def answered(kit: Kit, message: Any, cell: Cell | None = None) -> tuple[Answer, str]:
+    engine = SimpleNamespace(get_cell=lambda: cell or Cell())
+    return FloraExecutor()._answer(kit, message, SimpleNamespace(get_engine=lambda: engine), lambda: False)
+
+
+def message_of(step: Any, order: Order = ORDER) -> Any:
+    return fill(Shareable(), order, step_text(step))
+
+
+def test_a_step_is_answered_and_the_aggregator_hears_that_the_party_is_there(kit: Kit) -> None:
+    cell = Cell()
+    answer, text = answered(kit, message_of(Describe()), cell)
+    assert answer == Answer("reply")
+    reply = read_reply(text, Describe())
+    assert isinstance(reply, DescribeReply)
+    assert (reply.party, reply.rows) == ("north", 60)
+    assert cell.beats[0][2] == "server.run"
+    (entry,) = verify(kit.state / "audit.jsonl")
+    assert (entry.what, entry.size) == ("describe: reply", len(text))
+
+
+def test_what_the_consent_forbids_is_refused_in_a_sentence(kit: Kit) -> None:
+    (kit.path / "local" / "flora.json").write_text(json.dumps({"families": ["hgb"]}))
+    plan = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", 3, 3)
+    answer, text = answered(kit, message_of(Search(plan)))
+    assert (answer.state, text) == ("refused", "")
+    assert "the model must be one that this party allows (hgb)" in answer.words
+    assert [entry.what for entry in verify(kit.state / "audit.jsonl")] == ["no reply"]
+
+
+def test_another_version_is_refused(kit: Kit) -> None:
+    answer, _ = answered(kit, message_of(Describe(), Order(1, "server.run", ("north",), "9.9.9")))
+    assert (answer.state, "9.9.9" in answer.words) == ("refused", True)
+
+
+def test_of_an_error_only_its_class_leaves(kit: Kit) -> None:
+    two_moons(60, 1).assign(kind="secret").to_csv(kit.path / "north.csv", index=False)
+    answer, _ = answered(kit, message_of(Describe()))
+    assert answer == Answer("failed", "DataError")
+    lines, _ = Desk(kit.state / "desk").lines(0)
+    assert any("secret" in line for line in lines)  # the party's own screen says it all
+
+
+@pytest.mark.parametrize(("header", "text"), [(None, None), ("{", ""), ("[]", ""), ("{}", "{}")])
+def test_a_message_of_something_else_is_no_more_than_an_error(kit: Kit, header: Any, text: Any) -> None:
+    strange = Shareable()
+    strange[HEADER], strange[TEXT] = header, text
+    answer, _ = answered(kit, strange)
+    assert answer.state == "failed"
+
+
+def test_a_search_goes_on_in_the_file_of_its_plan_and_table(kit: Kit) -> None:
+    plan = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", 2, 2)
+    first, second = answered(kit, message_of(Search(plan)))[1], answered(kit, message_of(Search(plan)))[1]
+    assert first == second
+    (study,) = (kit.state / "studies").glob("*.db")
+    two_moons(70, 2).to_csv(kit.path / "north.csv", index=False)
+    answered(kit, message_of(Search(plan)))
+    assert len(list((kit.state / "studies").glob("*.db"))) == 2
+    assert study.exists()

@@ -48,11 +48,12 @@ def test_a_party_killed_in_the_search_goes_on_where_it_was(opened: Open) -> None
     run.until("south gives no sign of life", "party 'south' was lost")
     said = len(south.text)
     network.party("south")
+    alone = network.in_process("alone", *LONG_SEARCH)
     assert run.wait() == 0, run.text
     assert min(counts_said(network.commands["south"].text[said:])) >= kept
     for other in ("north", "west"):  # nobody began again
         assert counts_said(network.commands[other].text).count(0) == 1
-    assert_same(network, "out", network.in_process("alone", *LONG_SEARCH))
+    assert_same(network, "out", alone)
 
 
 def test_a_party_killed_in_the_training_is_named_and_the_training_begins_again_with_it(opened: Open) -> None:
@@ -65,10 +66,11 @@ def test_a_party_killed_in_the_training_is_named_and_the_training_begins_again_w
     run.until("party 'west' was lost in the step 'train'")
     assert network.commands["aggregator"].text.count("party 'west' was lost in the step 'train'") == 1
     network.party("west")
+    alone = network.in_process("alone", *LONG_TRAINING)
     assert run.wait() == 0, run.text
     for party in network.consortium.parties:  # no party searched twice
         assert network.commands[party].text.count("search: 0 of 2") == 1
-    assert_same(network, "out", network.in_process("alone", *LONG_TRAINING))
+    assert_same(network, "out", alone)
 
 
 def test_with_a_quorum_the_training_goes_on_without_the_lost_party(opened: Open) -> None:
@@ -96,14 +98,15 @@ def test_the_aggregator_killed_at_every_step_goes_on_from_its_journal(opened: Op
             run.kill()
             run = network.tune("out", *LONG_TRAINING)
         network.aggregator()
+    alone = network.in_process("alone", *LONG_TRAINING)
     assert run.wait() == 0, run.text
     for party in network.consortium.parties:
         assert counts_said(network.commands[party].text).count(1) == 1  # no trial was made twice
-    assert_same(network, "out", network.in_process("alone", *LONG_TRAINING))
+    assert_same(network, "out", alone)
 
 
 def test_a_paused_and_a_late_party_hold_up_the_run_and_no_more(opened: Open) -> None:
-    network = opened()
+    network = opened(fresh=True)  # nobody knows of west yet
     network.aggregator()
     network.party("north")
     network.party("south")
@@ -115,8 +118,9 @@ def test_a_paused_and_a_late_party_hold_up_the_run_and_no_more(opened: Open) -> 
     south.send(signal.SIGSTOP)
     run.until("south gives no sign of life", "party 'south' was lost")
     south.send(signal.SIGCONT)
+    alone = network.in_process("alone", *LONG_SEARCH)
     assert run.wait() == 0, run.text
-    assert_same(network, "out", network.in_process("alone", *LONG_SEARCH))
+    assert_same(network, "out", alone)
 
 
 def test_a_refusal_reaches_the_scientist_as_a_sentence(opened: Open) -> None:
@@ -153,10 +157,11 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(opened: Open) -> None
     assert run.wait() == 1
     assert "stopped; what is done is kept" in run.text
     again = network.tune("out", *LONG_SEARCH)
+    alone = network.in_process("alone", *LONG_SEARCH, parties=["north", "south"])
     assert again.wait() == 0, again.text
     for name in ("north", "aggregator"):
         command = network.commands[name]
         command.running.send_signal(signal.SIGINT)
         assert command.wait(30) == 0
         assert "stopped; started again, it goes on from here" in command.text
-    assert_same(network, "out", network.in_process("alone", *LONG_SEARCH, parties=["north", "south"]))
+    assert_same(network, "out", alone)

@@ -36,27 +36,34 @@ def capture() -> Iterator[Capture | None]:
     found.stop()
 
 
-@pytest.mark.parametrize("model", ["svm", "hgb", "mlp", TREE])
-def test_the_same_bytes_as_in_process(shared: Network, model: str, tmp_path: Path) -> None:
-    space = tmp_path / "space.json"
+def both_runs(network: Network, model: str) -> tuple[Path, Path]:
+    """Return the folders of a run across the network and of the same in process; asked again, of the same two."""
+    space, name = network.folder / "space.json", model.split(":", maxsplit=1)[0]
     space.write_text(json.dumps(TREE_SPACE))
     options = ["--model", model, "--trials", "3", "--cv", "3", "--seed", "11"]
     options += ["--space", str(space)] if model == TREE else []
     if model == "svm":
         options += ["--certificate"]  # one more step that adds up
-    for party in shared.consortium.parties:
-        shared.allow(party, families=["svm", "hgb", "mlp", TREE], certificate=True)
-    name = model.split(":", maxsplit=1)[0]
-    run = shared.tune(f"net-{name}", *options)
-    alone = shared.in_process(f"alone-{name}", *options)
-    assert run.wait() == 0, run.text
-    afar = shared.folder / f"net-{name}"
+    afar = network.folder / f"net-{name}"
+    if not (afar / "result.json").exists():
+        for party in network.consortium.parties:
+            network.allow(party, families=["svm", "hgb", "mlp", TREE], certificate=True)
+        run = network.tune(f"net-{name}", *options)
+        network.in_process(f"alone-{name}", *options)
+        assert run.wait() == 0, run.text
+    return afar, network.in_process(f"alone-{name}", *options)
+
+
+@pytest.mark.parametrize("model", ["svm", "hgb", "mlp", TREE])
+def test_the_same_bytes_as_in_process(shared: Network, model: str) -> None:
+    afar, alone = both_runs(shared, model)
     assert bytes_of(afar) == bytes_of(alone)
     assert answer_of(afar) == answer_of(alone)
     assert (afar / "report.html").is_file()
 
 
 def test_status_names_who_is_connected(shared: Network) -> None:
+    both_runs(shared, "svm")  # so all have connected
     command = shared.run("status", ["status", str(shared.kits / "aggregator"), "--json"])
     assert command.wait() == 0, command.text
     document = json.loads(command.text.splitlines()[-1])
@@ -70,6 +77,7 @@ def test_status_names_who_is_connected(shared: Network) -> None:
 def test_what_left_is_in_the_audit_log(shared: Network) -> None:
     from flora.party.audit import verify
 
+    both_runs(shared, "svm")  # all of the steps
     entries = verify(shared.kits / "north" / "state" / "audit.jsonl")
     steps = {entry.what.split(":")[0] for entry in entries}
     assert {"describe", "search", "confirm", "certify", "train"} <= steps
@@ -79,6 +87,7 @@ def test_nothing_travels_in_the_clear(shared: Network, capture: Capture | None) 
     """All of the runs above: between the machines' processes and within a machine."""
     if capture is None:
         pytest.skip("a raw socket needs CAP_NET_RAW")
+    both_runs(shared, "svm")
     port = shared.consortium.port
     inward = [line for line in capture.bytes_of if line[1] == port]
     assert sum(capture.bytes_of[line] for line in inward) > 100_000

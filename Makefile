@@ -1,6 +1,7 @@
 # make demo and make test each work alone on a fresh clone with Python >= 3.11 and pip.
 PYTHON ?= python3
 BIN := .venv/bin
+FEDERATIONS ?= 2
 
 .PHONY: demo test test-browser test-network check lint lock clean
 
@@ -14,8 +15,8 @@ test-browser: .venv/dev      ## the report in a real browser: Debian's Chromium,
 	test -x $${FLORA_BROWSER:-/usr/bin/chromium} || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium > /dev/null; }
 	FLORA_BROWSER=$${FLORA_BROWSER:-/usr/bin/chromium} $(BIN)/pytest -m browser tests/browser
 
-test-network: .venv/dev      ## aggregator and parties as processes on loopback, with TLS and faults: some minutes
-	$(BIN)/pytest -m network -o cache_dir=.pytest_cache/network $(MORE) tests/network
+test-network: .venv/dev      ## aggregator and parties as processes on loopback, with TLS and faults; two federations at a time
+	$(BIN)/pytest -m network -o cache_dir=.pytest_cache/network --numprocesses $(FEDERATIONS) --dist loadfile $(MORE) tests/network
 
 check: lint test             ## all that must pass before a commit
 

@@ -1,9 +1,10 @@
-"""The codec: every type there and back, every error with its place, and nothing but an InputError for what is hostile."""
+"""The codec: every type there and back, every error with its place, and InputErrors alone for what is hostile."""
 
 import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from flora.errors import InputError, SpaceError, WireError
 
 STEADY = settings(derandomize=True, deadline=None, max_examples=300)
 Value = float | int | str | bool
+COUNTS: Any = Mapping[str, int]
 
 
 class Celsius:
@@ -234,13 +236,13 @@ class TestErrors:
         [
             (tuple[int, ...], 3, "^must be a list of at most 100000, got 3$"),
             (tuple[int, ...], [1, "2"], r"^\[1\] must be a whole number, got '2'$"),
-            (Mapping[str, int], [], r"^must be a JSON object, got \[\]$"),
-            (Mapping[str, int], {"a": "1"}, "^a must be a whole number, got '1'$"),
+            (COUNTS, [], r"^must be a JSON object, got \[\]$"),
+            (COUNTS, {"a": "1"}, "^a must be a whole number, got '1'$"),
         ],
     )
     def test_what_is_read_need_not_be_a_record(self, hint: Any, document: Any, says: str) -> None:
         assert read(tuple[int, ...], [1, 2]) == (1, 2)
-        assert read(Mapping[str, int], {"a": 1}) == {"a": 1}
+        assert read(COUNTS, {"a": 1}) == {"a": 1}
         with pytest.raises(InputError, match=says):
             read(hint, document)
 
@@ -274,9 +276,9 @@ class TestLimits:
 
     def test_an_object_has_its_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(codec, "MOST_ITEMS", 2)
-        assert len(read(Mapping[str, int], {"a": 1, "b": 2})) == 2
+        assert len(read(COUNTS, {"a": 1, "b": 2})) == 2
         with pytest.raises(InputError, match="must be a JSON object"):
-            read(Mapping[str, int], {"a": 1, "b": 2, "c": 3})
+            read(COUNTS, {"a": 1, "b": 2, "c": 3})
 
     def test_a_text_has_its_end(self) -> None:
         @dataclass(frozen=True)
@@ -310,9 +312,9 @@ class TestLimits:
         deep: Any = []
         for _ in range(100_000):
             deep = [deep]
-        with pytest.raises(InputError, match="^tree: nested too deep$"):
+        with pytest.raises(InputError, match=r"^tree: nested too deep$"):
             read(Tree, deep, "tree")
-        with pytest.raises(InputError, match="^the document: nested too deep$"):
+        with pytest.raises(InputError, match=r"^the document: nested too deep$"):
             read(Tree, deep)
 
 
@@ -366,7 +368,7 @@ class TestForms:
 
     def test_a_form_may_use_the_fields(self) -> None:
         assert read_fields(self.Ratio, {"top": 3}) == self.Ratio(3)
-        with pytest.raises(InputError, match="r.bottom must be a whole number from 1"):
+        with pytest.raises(InputError, match=r"r\.bottom must be a whole number from 1"):
             read_fields(self.Ratio, {"top": 3, "bottom": 0}, "r")
 
     def test_a_form_that_comes_later_holds_too(self) -> None:
@@ -426,7 +428,9 @@ anything = st.recursive(
 
 
 def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inside = document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    inside = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
     return [path, *(place for key, part in inside for place in places(part, (*path, key)))]
 
 
@@ -458,4 +462,4 @@ def test_whatever_stands_anywhere_is_read_or_refused(path: tuple[Any, ...], valu
 @given(anything)
 def test_any_json_is_read_or_refused(document: Any) -> None:
     for hint in (Everything, Point, Label, Celsius, TestFlat.Perhaps, tuple[Point, ...], Mapping[str, Point]):
-        reads_or_refuses(lambda kind=hint: read(kind, document))
+        reads_or_refuses(partial(read, hint, document))

@@ -154,7 +154,7 @@ class TestFormat:
 
         assert list(large.document(nested(MOST_DEPTH - 1), "x")) == ["deep"]
         for depth in (MOST_DEPTH, 100, *range(900, 1000, 9), 5000, 200_000):
-            with pytest.raises(InputError, match="x: not a flora-note .nested (deeper than 32|too deep)"):
+            with pytest.raises(InputError, match=r"x: not a flora-note .nested (deeper than 32|too deep)"):
                 large.document(nested(depth), "x")
 
 
@@ -202,7 +202,9 @@ class TestFiles:
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(), max_size=8), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(), max_size=8), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 

@@ -52,7 +52,7 @@ class Inner:
             "a finite number",
         ),
         (bytes, [b"", b"x"], ["x", None, bytearray(b"x")], "bytes"),
-        (None, [None], [0, "", False], "null"),
+        (type(None), [None], [0, "", False], "null"),
         (Literal["a", "b"], ["a", "b"], ["c", "", None, 1, ["a"], {}], "one of ['a', 'b']"),
         (int | None, [3, None], [True, "3", 1.5], "a whole number or null"),
         (str | int | bool, ["a", 3, True], [1.5, None, []], "text or a whole number or true or false"),
@@ -69,7 +69,12 @@ class Inner:
         (Total, [0, 2**53], [-1, 2**53 + 1], "a whole number from 0 to 2^53"),
         (Annotated[int, whole(2, 5)], [2, 5], [1, 6], "a whole number from 2 to 5"),
         (Measure, [-1e100, 0, 1e100, np.float32(1)], [1.1e100, -1.1e100, math.nan, "1", True], "a finite number of at"),
-        (Amount, [0, 1e100, -0.0, np.float32(1)], [-1e-300, 1.1e100, math.inf, True], "a finite number from 0 to 1e100"),
+        (
+            Amount,
+            [0, 1e100, -0.0, np.float32(1)],
+            [-1e-300, 1.1e100, math.inf, True],
+            "a finite number from 0 to 1e100",
+        ),
         (Share, [0, 0.5], [-0.1, 0.51, True], "a share from 0 to a half"),
         (Name, ["a", "ä b", "x" * 200], ["", "x" * 201, "a\n", "\x1b[1m", 3, None], "1 to 200 printable characters"),
         (Sentence, ["", "x" * 1000], ["x" * 1001, "a\tb", 3], "at most 1000 printable characters"),
@@ -77,7 +82,7 @@ class Inner:
     ],
 )
 def test_a_type_says_what_it_holds(hint: Any, good: list[Any], bad: list[Any], words: str) -> None:
-    fault_of = fault_of_type(type(None) if hint is None else hint)
+    fault_of = fault_of_type(hint)
     assert [value for value in good if fault_of(value) is not None] == []
     for value in bad:
         assert str(fault_of(value)).startswith(words)

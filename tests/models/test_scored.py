@@ -38,7 +38,7 @@ class Threshold:
 class Margin(Threshold):
     """Knows no probability, only on which side of a line a row lies: here the wrong one."""
 
-    def predict_proba(self, values: NDArray[np.float64]) -> None:  # noqa: ARG002  (the contract's)
+    def predict_proba(self, values: NDArray[np.float64]) -> None:
         return None
 
     def decision_function(self, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -23,7 +23,6 @@ from typing import Any
 
 import psutil
 import pytest
-from flora.cli.network_commands import free_port
 
 from flora.engines.nvflare.consortium import Consortium
 from flora.engines.nvflare.kits import make_kits

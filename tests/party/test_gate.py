@@ -1,10 +1,12 @@
-"""The party's gate: nothing passes that the party does not allow, and nothing leaves that is not written down before."""
+"""The party's gate: nothing passes that the party does not allow, and nothing leaves before it is written down."""
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,18 @@ class Untouched:
         pytest.fail("the rows were read")
 
 
+@dataclass
+class Person:
+    """Says yes so often, then no."""
+
+    yes: int = 0
+    asked: list[str] = field(default_factory=list)
+
+    def __call__(self, words: str) -> bool:
+        self.asked.append(words)
+        return len(self.asked) <= self.yes
+
+
 @every_step
 def test_an_open_gate_lets_through_what_the_party_answers(step: Step) -> None:
     gate = Gate(PARTY)
@@ -102,9 +116,7 @@ class TestConsent:
     @pytest.mark.parametrize("step", [SEARCH, CONFIRM, CERTIFY, TRAIN], ids=lambda step: step.name)
     def test_what_is_not_allowed_is_refused_before_the_rows_are_looked_at(self, tmp_path: Path, step: Step) -> None:
         log, other = log_in(tmp_path), Other()
-        gate = Gate(
-            Party("north", Untouched()), Consent(families=("hgb",), certificate=True), log, person=pytest.fail
-        )
+        gate = Gate(Party("north", Untouched()), Consent(families=("hgb",), certificate=True), log, person=pytest.fail)
         for answer in (gate.answer, gate.letter):
             with pytest.raises(ConsentError, match="'svm' is asked for"):
                 answer(step, other)
@@ -147,29 +159,26 @@ class TestConsent:
 class TestPerson:
     @pytest.mark.parametrize("step", [CERTIFY, TRAIN], ids=lambda step: step.name)
     def test_no_sum_leaves_without_a_yes(self, tmp_path: Path, step: Step) -> None:
-        asked: list[str] = []
-        log, other = log_in(tmp_path), Other()
-        gate = Gate(
-            Party("north", Untouched()), Consent(certificate=True), log, person=lambda words: bool(asked.append(words))
-        )
+        log, other, person = log_in(tmp_path), Other(), Person()
+        gate = Gate(Party("north", Untouched()), Consent(certificate=True), log, person=person)
         with pytest.raises(ConsentError, match=f"the administrator of 'north' said no to '{step.name}'"):
             gate.answer(step, other)
         assert (other.sent, written(log)) == ([], [])
-        [words] = asked
+        [words] = person.asked
         first, rest = words.split("\n", 1)
         assert first == f"take part in '{step.name}' with 2 parties: sums leave"
         assert json.loads(rest) == to_document(step)
 
     @pytest.mark.parametrize("step", [DESCRIBE, SEARCH, CONFIRM], ids=lambda step: step.name)
     def test_no_reply_leaves_without_a_yes(self, tmp_path: Path, step: Step) -> None:
-        asked: list[str] = []
-        log = log_in(tmp_path)
-        gate = Gate(PARTY, Consent(), log, person=lambda words: bool(asked.append(words)))
+        log, person = log_in(tmp_path), Person()
+        gate = Gate(PARTY, Consent(), log, person=person)
         for answer in (gate.answer, gate.letter):
             with pytest.raises(ConsentError, match=f"the administrator of 'north' said no to '{step.name}'"):
                 answer(step)
         assert written(log) == []
-        for words in asked:
+        assert len(person.asked) == 2
+        for words in person.asked:
             first, rest = words.split("\n", 1)
             assert first == f"send this reply to '{step.name}'"
             assert json.loads(rest) == json.loads(reply_text(PARTY.answer(step), step))
@@ -177,13 +186,11 @@ class TestPerson:
     def test_a_sketch_is_shown_too_and_a_model_is_not(self, tmp_path: Path) -> None:
         log = log_in(tmp_path)
         for step, questions in ((CERTIFY, 2), (TRAIN, 1)):
-            asked: list[str] = []
-            gate = Gate(PARTY, log=log, person=lambda words, said=asked: said.append(words) is None)
-            assert gate.answer(step, Other()) == PARTY.answer(step)
-            assert len(asked) == questions
-        answers = iter([True, False])
+            person = Person(yes=2)
+            assert Gate(PARTY, log=log, person=person).answer(step, Other()) == PARTY.answer(step)
+            assert len(person.asked) == questions
         with pytest.raises(ConsentError, match="said no to 'certify'"):
-            Gate(PARTY, log=log, person=lambda words: next(answers)).answer(CERTIFY, Other())
+            Gate(PARTY, log=log, person=Person(yes=1)).answer(CERTIFY, Other())
         assert written(log)[-1] == "certify: sums"  # which have left; the reply has not
 
 
@@ -307,7 +314,7 @@ class TestTime:
         gate = self.gate(
             clock, log, storage=tmp_path / "study.db", progress=lambda party, count, total: done.append(count)
         )
-        with pytest.raises(ConsentError, match="at most 4.5 seconds a step, and they are over"):
+        with pytest.raises(ConsentError, match=r"at most 4\.5 seconds a step, and they are over"):
             gate.answer(SEARCH)  # 2 fits a trial: the third ends after 6 seconds
         assert done == [0, 1, 2, 3]
         assert written(log) == []
@@ -353,7 +360,7 @@ def test_it_says_what_it_does() -> None:
     gate = Gate(PARTY, say=said.append, to="Zürich")
     text = gate.letter(DESCRIBE)
     assert said[0] == "describe: begins"
-    assert said[1].startswith("describe: done in 0.")
+    assert re.fullmatch(r"describe: done in \d+\.\d s", said[1])
     assert said[2] == f"describe: sent {len(text)} bytes to Zürich"
     said.clear()
     gate.letter(TRAIN, Other())
@@ -366,8 +373,8 @@ def test_parties_train_the_same_model_behind_gates_and_each_writes_down_its_sums
     parties = [Party(name, Table(two_moons(rows, rows), "kind")) for name, rows in (("a", 60), ("b", 50))]
     logs = [AuditLog(tmp_path / f"{party.name}.jsonl") for party in parties]
     gates = [Gate(party, log=log) for party, log in zip(parties, logs, strict=True)]
-    guarded = in_step([lambda collective, g=gate: g.answer(TRAIN, collective) for gate in gates])
-    plain = in_step([lambda collective, p=party: p.answer(TRAIN, collective) for party in parties])
+    guarded = in_step([partial(gate.answer, TRAIN) for gate in gates])
+    plain = in_step([partial(party.answer, TRAIN) for party in parties])
     assert guarded == plain
     sums = [verify(log.path)[1] for log in logs]
     assert [entry.what for entry in sums] == ["train: sums"] * 2
@@ -405,7 +412,7 @@ class TestWatchedCollective:
         watched = WatchedCollective(Other(lambda: time.sleep(0.02)), lambda: False)
         watched.allgather(b"")
         watched.allreduce(np.zeros(1))
-        assert 0.04 <= watched.waiting < 2
+        assert 0.04 <= watched.waiting < 60
 
     def test_when_stopped_nothing_is_sent_nor_counted(self) -> None:
         other = Other()

@@ -1,6 +1,7 @@
 """A party's answers, on real tables: text, missing values, and columns that are empty at one party."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -68,6 +69,7 @@ def test_real_tables_go_through_every_family(family: str) -> None:
     space = {"C": {"type": "real", "space": "log", "range": [0.01, 100]}} if ":" in family else None
     request = Request(family=family, space=space, trials=2, folds=3)
     outcome = drive(single_shot(request), in_process(gates()))
+    assert outcome.schema is not None
     colour = next(column for column in outcome.schema.columns if column.name == "colour")
     assert colour.categories == ("blue", "green", "red", "violet")
     new = ward(300, 9)
@@ -94,6 +96,7 @@ def test_a_model_that_would_keep_rows_is_refused_before_the_search() -> None:
 def test_a_column_that_is_empty_at_one_party_is_no_obstacle() -> None:
     hollow = tables()["a"].assign(dose=np.nan)
     outcome = drive(single_shot(Request(family="svm", trials=2, folds=3)), in_process(gates(a=hollow)))
+    assert outcome.schema is not None
     assert {column.kind for column in outcome.schema.columns} == {"numeric", "categorical"}
 
 
@@ -109,9 +112,9 @@ def test_notes_speak_of_constant_columns_lost_rows_and_fewer_folds() -> None:
 
 def test_errors_name_the_party_once() -> None:
     party = Party("a", Table(tables()["a"], "nowhere"))
-    with pytest.raises(DataError, match="^party 'a': target 'nowhere' is not in the table"):
+    with pytest.raises(DataError, match=r"^party 'a': target 'nowhere' is not in the table"):
         party.answer(Describe())
-    with pytest.raises(DataError, match="^party 'b': no rows today$"):
+    with pytest.raises(DataError, match=r"^party 'b': no rows today$"):
         Party("b", Broken(tables()["b"], "state")).answer(Describe())
 
 
@@ -186,7 +189,7 @@ class TestAnswers:
     def test_a_sketch_is_encoded_as_that_of_all_parties(self) -> None:
         step = Certify(PLAN, self.schema(), (CONFIG,))
         other = Party("b", Table(two_moons(50, 2, shift=9.0), "kind"))
-        together = in_step([lambda collective, p=party: p.answer(step, collective) for party in (self.party, other)])
+        together = in_step([partial(party.answer, step) for party in (self.party, other)])
         alone = self.party.answer(step)
         assert isinstance(together[0], CertifyReply)
         assert isinstance(alone, CertifyReply)
@@ -196,14 +199,14 @@ class TestAnswers:
     def test_one_model_which_is_the_same_bytes_at_all(self) -> None:
         step = Train(PLAN, self.schema(), CONFIG)
         other = Party("b", Table(two_moons(50, 2), "kind"))
-        one, two = in_step([lambda collective, p=party: p.answer(step, collective) for party in (self.party, other)])
+        one, two = in_step([partial(party.answer, step) for party in (self.party, other)])
         assert isinstance(one, TrainReply)
         assert isinstance(two, TrainReply)
         assert (one.party, two.party, one.rows, two.rows) == ("a", "b", 60, 50)
         assert one.model == two.model
 
     def test_a_config_that_is_not_in_the_space_is_not_trained(self) -> None:
-        with pytest.raises(DataError, match="party 'a': C: 1000000000.0 is not in") as caught:
+        with pytest.raises(DataError, match=r"party 'a': C: 1000000000\.0 is not in") as caught:
             self.party.answer(Train(PLAN, self.schema(), {**CONFIG, "C": 1e9}))
         assert isinstance(caught.value.__cause__, SpaceError)
 

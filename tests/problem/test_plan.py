@@ -74,8 +74,8 @@ def test_a_plan_with_other_fields_is_refused() -> None:
     document.pop("scoring")
     with pytest.raises(InputError, match="plan lacks the field 'scoring'"):
         read(SearchPlan, document, "plan")
+    bad = {"n": {"type": "int", "range": [9, 1], "default": 5}}
     with pytest.raises(InputError, match=r"plan\.space: n: need low < high"):
-        bad = {"n": {"type": "int", "range": [9, 1], "default": 5}}
         read(SearchPlan, {**document, "scoring": "r2", "space": bad}, "plan")
 
 
@@ -83,4 +83,4 @@ def test_the_first_difference_is_said_in_words() -> None:
     assert first_difference({"seed": 1, "folds": 3}, {"seed": 1, "folds": 3}) is None
     assert first_difference({"seed": 1}, {"seed": 1, "folds": 3}) == "its folds is null, now 3"
     long = first_difference({"space": {"C": "x" * 100}}, {"space": {}})
-    assert long == f'its space is {json.dumps({"C": "x" * 100})[:57]}..., now {{}}'
+    assert long == f"its space is {json.dumps({'C': 'x' * 100})[:57]}..., now {{}}"

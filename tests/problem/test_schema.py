@@ -86,8 +86,14 @@ def test_a_schema_is_true_from_birth(build: Any, says: str) -> None:
         (lambda d: d.update(columns=[5]), r"columns\[0\] must be a JSON object, got 5"),
         (lambda d: d.update(classes="no"), "classes must be a list of at most 100000, got 'no'"),
         (lambda d: d["columns"][0].update(mean=3), r"columns\[0\] has the unknown field 'mean'"),
-        (lambda d: d["columns"][2].update(categories="ab"), r"columns\[2\]\.categories must be a list of at most 100000, got 'ab'"),
-        (lambda d: d["columns"][2].update(categories=[["a"]]), r"columns\[2\]\.categories\[0\] must be text, got \['a'\]"),
+        (
+            lambda d: d["columns"][2].update(categories="ab"),
+            r"columns\[2\]\.categories must be a list of at most 100000, got 'ab'",
+        ),
+        (
+            lambda d: d["columns"][2].update(categories=[["a"]]),
+            r"columns\[2\]\.categories\[0\] must be text, got \['a'\]",
+        ),
         (lambda d: d["columns"][0].update(low="0"), r"columns\[0\]\.low must be a finite number, got '0'"),
     ],
 )

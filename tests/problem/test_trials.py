@@ -156,7 +156,10 @@ def test_a_record_is_true_from_birth(build: Any, says: str) -> None:
         (lambda d: d["trials"][1].update(X=[1]), r"trials\[1\] has the unknown field 'X'"),
         (lambda d: d["trials"][2].update(loss="0.5"), r"trials\[2\]\.loss must be a finite number, got '0.5'"),
         (lambda d: d["trials"][2].update(loss=10**400), "numbers must be finite, got 1000"),
-        (lambda d: d["trials"][2].update(error=-1), r"trials\[2\]\.error must be a finite number from 0 to 1e100, got -1"),
+        (
+            lambda d: d["trials"][2].update(error=-1),
+            r"trials\[2\]\.error must be a finite number from 0 to 1e100, got -1",
+        ),
         (lambda d: d["trials"][2].update(folds=2.5), r"trials\[2\]\.folds must be a whole number, got 2.5"),
         (lambda d: d["trials"][2].update(rows=2**54), r"trials\[2\]\.rows must be a whole number from 1 to 2\^53"),
         (lambda d: d["trials"][2].update(config=[]), r"trials\[2\]\.config must be a JSON object"),

@@ -241,7 +241,11 @@ def changed(text: str, change: Callable[[Any], object]) -> str:
             "trials: expected 'flora-trials' version 1, got .'flora-trials', 2.",
         ),
         (SEARCHED, lambda d: d["trials"].update(space_digest="0"), "trials: space_digest does not match the space"),
-        (SEARCHED, lambda d: d["trials"]["trials"][1].update(loss="0.5"), r"trials: trials\[1\]\.loss must be a finite"),
+        (
+            SEARCHED,
+            lambda d: d["trials"]["trials"][1].update(loss="0.5"),
+            r"trials: trials\[1\]\.loss must be a finite",
+        ),
         (SEARCHED, lambda d: d["trials"]["trials"][1]["config"].update(C=1e9), r"trials\[1\]: C: 1000000000.0 is not"),
         (SEARCHED, lambda d: d["trials"].update(trials=[], failed=[]), "need 1 to 10000 trials, got 0"),
         (SEARCHED, lambda d: d["trials"]["failed"][0].update(reason="a row: 1,\n2"), r"failed\[0\]\.reason must be 1"),
@@ -250,8 +254,16 @@ def changed(text: str, change: Callable[[Any], object]) -> str:
         (CONFIRMED, lambda d: d["confirmations"][1].update(trial={}), r"\[1\] has the unknown field 'trial'"),
         (CONFIRMED, lambda d: d["confirmations"][1].update(gain="1"), r"confirmations\[1\]\.gain must be a finite"),
         (CONFIRMED, lambda d: d["confirmations"][0].update(gain_error=-1), r"\[0\]\.gain_error must be .* from 0 to"),
-        (CONFIRMED, lambda d: d["confirmations"][0].update(error=-1), r"confirmations\[0\]\.error must be .* from 0 to"),
-        (CONFIRMED, lambda d: d["confirmations"][0].update(config=[]), r"\[0\]\.config must be a JSON object, got \[\]"),
+        (
+            CONFIRMED,
+            lambda d: d["confirmations"][0].update(error=-1),
+            r"confirmations\[0\]\.error must be .* from 0 to",
+        ),
+        (
+            CONFIRMED,
+            lambda d: d["confirmations"][0].update(config=[]),
+            r"\[0\]\.config must be a JSON object, got \[\]",
+        ),
         (CONFIRMED, lambda d: d["confirmations"][0].update(rows=0), r"\[0\]\.rows must be a whole number from 1"),
         (CONFIRMED, lambda d: d.update(confirmations={}), "confirmations must be a list of at most 100000, got {}"),
         (CERTIFIED, lambda d: d["sketch"].update(party="b"), "Sketch: its party must be the sender's 'a', got 'b'"),
@@ -369,7 +381,7 @@ def test_what_cannot_be_read_cannot_be_made() -> None:
     for make in (
         lambda: replace(TRAINED[1], rows=-1),
         lambda: replace(TRAINED[1], notes=("a\nb",)),
-        lambda: replace(TRAINED[1], held_loss=float("nan")),
+        lambda: TrainReply("a", 1, b"", CONFIG, float("nan")),
         lambda: replace(SEARCHED[1], party="b"),
         lambda: replace(CERTIFIED[1], party="b"),
         lambda: replace(TRAIN, config={"C": float("nan")}),
@@ -466,7 +478,9 @@ REPLY_PLACES = [
     for document in [json.loads(reply_text(reply, step))]
     for path in places(document)
 ]
-STEP_PLACES = [(document, path) for s in EVERY_STEP for document in [json.loads(step_text(s))] for path in places(document)]
+STEP_PLACES = [
+    (document, path) for s in EVERY_STEP for document in [json.loads(step_text(s))] for path in places(document)
+]
 
 
 @settings(STEADY, max_examples=400)

@@ -99,4 +99,4 @@ def test_bad_input_gets_one_line(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
-    assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.glob("[!.]*"))

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
-from flora.core.collective import Collective
+from flora.core.collective import Collective, Integers
 from flora.party.gate import Gate
 from flora.party.party import Party
 from flora.party.table import Table
@@ -35,10 +35,9 @@ class PassesOn:
         """The other's size."""
         return self.inner.size
 
-    @property
-    def far(self) -> bool:
-        """Whether the other is far."""
-        return self.inner.far
+    def add_integers(self, values: Integers) -> Integers:
+        """The other's sum."""
+        return self.inner.add_integers(values)
 
 
 SVM_SPACE = SearchSpace.from_json(

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from flora.core.collective import Alone, Collective, reduce_in_order
+from flora.core.collective import Alone, Collective, reduce_in_order, sum_of_integers
 
 PARTS = [np.array([0.1, 1e16, -3.0]), np.array([0.2, 1.0, 5.0]), np.array([0.3, -1e16, 4.0])]
 
@@ -37,3 +37,21 @@ def test_a_party_alone_hears_itself(reduction: str) -> None:
     assert values.tolist() == [[1, 2]]
     assert list(alone.allgather(b"x")) == [b"x"]
     assert (alone.rank, alone.size) == (0, 1)
+
+
+def test_integers_wrap_around_and_the_order_does_not_matter() -> None:
+    largest, least = 2**63 - 1, -(2**63)
+    parts = [np.array([largest, 3]), np.array([1, -5]), np.array([7, least])]
+    expected = [least + 7, largest - 1]  # as if modulo 2^64, between -2^63 and 2^63
+    assert {tuple(sum_of_integers(list(order)).tolist()) for order in itertools.permutations(parts)} == {
+        tuple(expected)
+    }
+    assert parts[0].tolist() == [largest, 3]
+
+
+def test_a_party_alone_hears_its_own_integers() -> None:
+    values = np.array([[2**62, -1]])
+    total = Alone().add_integers(values)
+    assert total.dtype == np.int64
+    total += 1
+    assert values.tolist() == [[2**62, -1]]

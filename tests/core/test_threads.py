@@ -42,6 +42,19 @@ def test_sums_are_the_same_bytes_whoever_comes_first(size: int, reversed_arrival
 
 
 @pytest.mark.parametrize("size", SIZES)
+def test_integers_are_added_modulo_two_to_the_64th(size: int) -> None:
+    def share(collective: Collective) -> list[list[int]]:
+        values = np.array([[2**63 - 1, collective.rank]])
+        total = collective.add_integers(values)
+        values[:] = 0  # what is given stays the party's own
+        found: list[list[int]] = total.tolist()
+        return found
+
+    wrapped = (size * (2**63 - 1) + 2**63) % 2**64 - 2**63
+    assert in_step([share] * size) == [[[wrapped, size * (size - 1) // 2]]] * size
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_many_rounds_stay_in_step(size: int) -> None:
     def share(collective: Collective) -> list[float]:
         return [float(collective.allreduce(np.array([k + collective.rank]))[0]) for k in range(200)]

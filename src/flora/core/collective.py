@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Reduction = Literal["sum", "max"]
 
 
@@ -24,13 +25,12 @@ class Collective(Protocol):
         """The number of parties."""
         ...
 
-    @property
-    def far(self) -> bool:
-        """Whether an exchange takes so long that computing a thing twice is cheaper than asking for it."""
-        ...
-
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
         """Return the parties' elementwise sum (or maximum): the same shape, the same bytes at each party."""
+        ...
+
+    def add_integers(self, values: Integers) -> Integers:
+        """Return the parties' elementwise sum modulo 2^64: the same shape, the same in whatever order they come."""
         ...
 
     def allgather(self, data: bytes) -> Sequence[bytes]:
@@ -44,11 +44,14 @@ class Alone:
 
     rank: int = 0
     size: int = 1
-    far: bool = False
 
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:  # noqa: ARG002  (one party: no sum)
         """Return the party's own values, as an array of its own."""
         return np.array(values, dtype=np.float64)
+
+    def add_integers(self, values: Integers) -> Integers:
+        """Return the party's own numbers, as an array of its own."""
+        return np.array(values, dtype=np.int64)
 
     def allgather(self, data: bytes) -> Sequence[bytes]:
         """Return the party's own bytes."""
@@ -60,4 +63,12 @@ def reduce_in_order(parts: Sequence[Floats], reduction: Reduction) -> Floats:
     total = np.array(parts[0], dtype=np.float64)
     for part in parts[1:]:
         total = total + part if reduction == "sum" else np.maximum(total, part)
+    return total
+
+
+def sum_of_integers(parts: Sequence[Integers]) -> Integers:
+    """Return the elementwise sum of ``parts`` modulo 2^64, as numbers between -2^63 and 2^63."""
+    total = np.array(parts[0], dtype=np.int64)
+    for part in parts[1:]:
+        total += part  # NumPy wraps around without a word, which is what is wanted here
     return total

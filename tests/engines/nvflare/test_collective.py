@@ -53,6 +53,7 @@ def exchange_all(collective: Collective) -> list[Any]:
         found.append(collective.allreduce(np.full((2, 3), 0.1 * collective.rank + k)).tolist())
         found.append(collective.allreduce(np.array(float(collective.rank)), "max").tolist())
         found.append(list(collective.allgather(b"%d" % collective.rank * k)))
+        found.append(collective.add_integers(np.array([[2**62], [k - collective.rank]])).tolist())
     return found
 
 
@@ -60,9 +61,10 @@ def test_sums_maxima_and_parts_come_back_in_the_shape_they_went() -> None:
     found = Line().run(exchange_all)
     assert [one[:2] for one in found] == [[0, 3], [1, 3], [2, 3]]
     assert found[0][2:] == found[1][2:] == found[2][2:]
-    assert found[0][5] == [[0.0 + 1 + (0.1 + 1) + (0.2 + 1)] * 3] * 2
-    assert found[0][6] == 2.0
-    assert found[0][7] == [b"0", b"1", b"2"]
+    assert found[0][6] == [[0.0 + 1 + (0.1 + 1) + (0.2 + 1)] * 3] * 2
+    assert found[0][7] == 2.0
+    assert found[0][8] == [b"0", b"1", b"2"]
+    assert found[0][9] == [[3 * 2**62 - 2**64], [3 - 0 - 1 - 2]]  # modulo 2^64
 
 
 def test_lost_messages_change_nothing() -> None:
@@ -119,3 +121,10 @@ def test_parts_that_do_not_add_up_are_refused() -> None:
     wrong = answer_to_message(HubAnswer("ok", 0, (1, 1), b"abc"))
     with pytest.raises(CollectiveError, match="gathered 2 parts, not 2"):
         CellCollective(0, 2, 1, lambda *_: wrong, lambda: False).allgather(b"a")
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", "x" * 20_000, '{"state": "ok"}'])
+def test_a_message_that_is_not_ours_is_no_answer(text: str | None) -> None:
+    made = message({})
+    made.set_header("flora", text)
+    assert answer_from_message(made) is None

@@ -61,6 +61,13 @@ def test_the_maximum_and_the_parts() -> None:
     assert hub.traffic.sent == {"a": 22, "b": 22, "c": 22}
 
 
+def test_integers_are_added_modulo_two_to_the_64th() -> None:
+    hub, post = open_hub()
+    for party, value in zip(PARTIES, (2**63 - 1, 2, -9), strict=True):
+        give(hub, party, np.array([value, 1]).tobytes(), kind="add")
+    assert np.frombuffer(post.sent[-1][1].data, dtype=np.int64).tolist() == [2**63 - 1 + 2 - 9, 3]
+
+
 def test_a_repeated_call_is_answered_again() -> None:
     """An answer may be lost: who asks again for the last round gets the same bytes, and nothing is added twice."""
     hub, _ = open_hub()

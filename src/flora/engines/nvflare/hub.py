@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from flora.core.collective import reduce_in_order
+from flora.core.collective import reduce_in_order, sum_of_integers
 
 MOST_BYTES = 256 * 2**20  # of one contribution
 PATIENCE = 5.0  # seconds after which a waiting party is told to ask again, so that both sides know of each other
-KINDS = ("sum", "max", "gather")
+KINDS = ("sum", "max", "add", "gather")  # "add" is of whole numbers, modulo 2^64
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,9 @@ class Hub:
         kind = self._calls[self.parties[0]].kind
         if kind == "gather":
             self._last = HubAnswer("ok", self._number, tuple(map(len, parts)), b"".join(parts))
+        elif kind == "add":
+            whole = sum_of_integers([np.frombuffer(part, dtype=np.int64) for part in parts])
+            self._last = HubAnswer("ok", self._number, data=whole.tobytes())
         else:
             numbers = [np.frombuffer(part, dtype=np.float64) for part in parts]
             total = reduce_in_order(numbers, "sum" if kind == "sum" else "max")

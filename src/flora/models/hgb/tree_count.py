@@ -4,40 +4,37 @@ The loss is the scoring's own, or close to it: log loss stops long before a labe
 that the held-out rows cannot tell from the best, the largest is taken: on more rows it has more room.
 """
 
-import lightgbm as lgb
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from flora.core.collective import Collective, Floats
 from flora.models.family import Held
+from flora.models.hgb.exact_sums import pooled_sums
+from flora.models.hgb.model import BoostedTrees, answers
 from flora.models.rows import Rows
 
 WINDOW = 1.25  # a loss counts with those of up to so many times more or fewer trees: its neighbours' noise is its own
 OF_PROBABILITIES = ("log_loss", "roc_auc", "brier", "average_precision", "d2")  # scorings that look at more than labels
 
 
-def best_tree_count(booster: lgb.Booster, held: Held, collective: Collective) -> int:
+def best_tree_count(model: BoostedTrees, held: Held, collective: Collective) -> int:
     """Return the largest number of trees that is within one standard error of the best, on all parties' rows."""
-    losses = row_losses(booster, held, collective)  # (rows, trees)
-    sums = _smoothed(collective.allreduce(losses.sum(axis=0)))
+    losses = row_losses(model, held, collective)  # (rows, trees)
+    sums = _smoothed(pooled_sums(losses, collective))
     best = int(np.argmin(sums))
     # Row by row against the best: what both get wrong says nothing of which is better.
-    errors = np.sqrt(collective.allreduce(((losses - losses[:, [best]]) ** 2).sum(axis=0)))
+    errors = np.sqrt(pooled_sums((losses - losses[:, [best]]) ** 2, collective))
     return int(np.flatnonzero(sums - sums[best] <= errors)[-1]) + 1
 
 
-def row_losses(booster: lgb.Booster, held: Held, collective: Collective) -> Floats:
+def row_losses(model: BoostedTrees, held: Held, collective: Collective) -> Floats:
     """Return each held-out row's loss after each tree: (rows, trees)."""
-    rows, count = held.rows, booster.current_iteration()
-    weights = _weights(held, collective)
-    losses = np.zeros((len(rows), count))
-    scores: Floats = np.zeros(())
-    for k in range(count if len(rows) else 0):
-        scores = scores + np.asarray(
-            booster.predict(rows.X, start_iteration=k, num_iteration=1, raw_score=True, num_threads=1)
-        )
-        losses[:, k] = weights * _loss(scores, rows, held.scoring)
+    rows, weights = held.rows, _weights(held, collective)
+    losses = np.zeros((len(rows), len(model.trees)), order="F")
+    if len(rows):
+        for k, scores in enumerate(model.staged_scores(rows.X)):
+            losses[:, k] = weights * _loss(scores, rows, held.scoring)
     return losses
 
 
@@ -46,18 +43,18 @@ def _weights(held: Held, collective: Collective) -> Floats:
     rows = held.rows
     if rows.schema.task == "regression":
         return np.ones(len(rows))
-    counts = collective.allreduce(np.bincount(rows.y, minlength=len(rows.schema.classes)).astype(np.float64))
+    counts = collective.add_integers(np.bincount(rows.y, minlength=len(rows.schema.classes)))
     return (1 / np.maximum(counts, 1))[rows.y] if held.scoring.startswith("balanced") else np.ones(len(rows))
 
 
 def _loss(scores: Floats, rows: Rows, scoring: str) -> Floats:
     """Return each row's squared error, log loss or error of the label."""
     if rows.schema.task == "regression":
-        return np.asarray((scores - rows.y) ** 2)
-    logits = np.column_stack([np.zeros(len(scores)), scores]) if scores.ndim == 1 else scores
+        return np.asarray((scores[:, 0] - rows.y) ** 2)
     if any(name in scoring for name in OF_PROBABILITIES):
+        logits = np.column_stack([np.zeros(len(scores)), scores]) if scores.shape[1] == 1 else scores
         return np.asarray(-log_softmax(logits, axis=1)[np.arange(len(rows)), rows.y])
-    wrong: NDArray[np.bool_] = logits.argmax(axis=1) != rows.y
+    wrong: NDArray[np.bool_] = answers(scores, rows.schema) != rows.y
     return wrong.astype(np.float64)
 
 

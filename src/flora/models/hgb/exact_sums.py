@@ -1,0 +1,131 @@
+"""Sums over all parties' rows that lose no bit: the same however the rows are spread, and in whatever order.
+
+They travel as integers modulo 2^64, so masks can cover them. Two kinds are needed:
+
+* a few sums of any numbers (:func:`pooled_sums`): each is cut into digits of 32 bits, which add up separately;
+* very many sums of gradients (:class:`Units`): gradients are rounded to multiples of a power of two, so coarse that a
+  float64 holds every sum of them, and so fine that hardly any gradient changes, for they are float32.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
+
+from flora.core.collective import Collective, Floats, Integers
+from flora.errors import DataError
+
+Histograms = NDArray[Any]  # (columns, bins): the sums of gradients and of hessians, and the count of rows
+DIGIT_BITS = 32
+LOWEST, HIGHEST = -34, 31  # digits are worth 2^(32 k): together they hold every float64
+ROOM = 52  # bits of a sum of gradients: a float64 holds 53
+
+
+def pooled_sums(values: Floats, collective: Collective) -> Floats:
+    """Return the sum of each column over all parties' rows, rounded but once: (n, k) -> (k,)."""
+    if not np.isfinite(values).all():
+        raise DataError("numbers that are added up must be finite: the target or a loss is too large")
+    digits = collective.add_integers(_digits(values))
+    return np.array([_rounded_sum(row) for row in digits.tolist()])
+
+
+def pooled_sum(values: Floats, collective: Collective) -> float:
+    """Return the sum over all parties' rows, rounded but once: (n,) -> a number."""
+    return float(pooled_sums(values[:, None], collective)[0])
+
+
+def _digits(values: Floats) -> Integers:
+    """Return each column's sum as digits: (n, k) -> (k, digits). A digit may be negative, or have many bits."""
+    found = np.zeros((values.shape[1], HIGHEST - LOWEST + 1), dtype=np.int64)
+    rest = np.array(values, dtype=np.float64)
+    largest = np.abs(rest).max(initial=0.0)
+    place = (math.frexp(largest)[1] - 1) // DIGIT_BITS
+    while rest.any():
+        digit = np.trunc(np.ldexp(rest, -DIGIT_BITS * place))
+        found[:, place - LOWEST] = digit.astype(np.int64).sum(axis=0)
+        rest -= np.ldexp(digit, DIGIT_BITS * place)
+        place -= 1
+    return found
+
+
+def _rounded_sum(digits: Sequence[int]) -> float:
+    total = sum(digit << (DIGIT_BITS * k) for k, digit in enumerate(digits))
+    try:
+        return total / (1 << (-DIGIT_BITS * LOWEST))  # of two integers, so Python rounds correctly
+    except OverflowError:
+        raise DataError("the sum of the target over all parties is too large for a floating-point number") from None
+
+
+@dataclass(frozen=True)
+class Units:
+    """What gradients and hessians are multiples of, in one iteration, and how their sums travel.
+
+    A node's histograms are a word for each bin's gradients, one for its hessians where they differ from row to row,
+    and its counts, several to a word.
+    """
+
+    gradient: float  # a power of two
+    hessian: float | None  # likewise; None where each row's is 1
+    count_bits: int  # as many as all rows' count has
+
+    @classmethod
+    def fitting(cls, rows: int, gradients: float, hessians: float | None) -> Self:
+        """Return the finest units where the absolute values of all rows' gradients and hessians add up to these."""
+        return cls(_unit(gradients), None if hessians is None else _unit(hessians), int(rows).bit_length())
+
+    @property
+    def counts_a_word(self) -> int:
+        """How many bins' counts share a word."""
+        return 63 // self.count_bits
+
+    def words_for(self, bins: int) -> int:
+        """Return how many words a node with so many bins takes."""
+        return bins * (1 if self.hessian is None else 2) + -(-bins // self.counts_a_word)
+
+    def pack(self, histograms: Sequence[Histograms], used: Integers) -> Integers:
+        """Return the words of nodes' histograms; ``used`` are the places of the bins that can hold rows."""
+        bins = np.stack([one.reshape(-1)[used] for one in histograms])  # (nodes, bins)
+        parts = [(bins["sum_gradients"] / self.gradient).astype(np.int64)]
+        if self.hessian is not None:
+            parts.append((bins["sum_hessians"] / self.hessian).astype(np.int64))
+        parts.append(self._packed_counts(bins["count"]))
+        return np.concatenate(parts, axis=1).reshape(-1)
+
+    def unpack(self, words: Integers, used: Integers, shape: tuple[int, int]) -> list[Histograms]:
+        """Return the histograms, of a (columns, bins) shape each, that summed words stand for."""
+        by_node = words.reshape(-1, self.words_for(len(used)))
+        found = np.zeros((len(by_node), shape[0] * shape[1]), dtype=HISTOGRAM_DTYPE)
+        found["sum_gradients"][:, used] = by_node[:, : len(used)] * self.gradient
+        if self.hessian is not None:
+            found["sum_hessians"][:, used] = by_node[:, len(used) : 2 * len(used)] * self.hessian
+        counts = by_node[:, self.words_for(len(used)) - -(-len(used) // self.counts_a_word) :]
+        found["count"][:, used] = self._unpacked_counts(counts)[:, : len(used)]
+        return list(found.reshape(-1, *shape))
+
+    def _packed_counts(self, counts: NDArray[np.uint32]) -> Integers:
+        gap = -counts.shape[1] % self.counts_a_word
+        fields = np.pad(counts.astype(np.int64), ((0, 0), (0, gap))).reshape(len(counts), -1, self.counts_a_word)
+        return np.bitwise_or.reduce(fields << self._shifts(), axis=2)
+
+    def _unpacked_counts(self, words: Integers) -> Integers:
+        fields = (words[:, :, None] >> self._shifts()) & ((1 << self.count_bits) - 1)
+        return fields.reshape(len(words), -1)
+
+    def _shifts(self) -> Integers:
+        return self.count_bits * np.arange(self.counts_a_word, dtype=np.int64)
+
+
+def rounded(values: NDArray[np.float32], unit: float) -> NDArray[np.float32]:
+    """Return the nearest multiples of a unit. A float32 holds them: they have no more bits than before."""
+    return np.asarray(np.rint(values / np.float64(unit)) * unit).astype(np.float32, order="F")
+
+
+def _unit(total: float) -> float:
+    """Return the power of two of which ``total`` is at most 2^52."""
+    if not total < np.finfo(np.float32).max:
+        raise DataError("the target is too large: gradients must be floating-point numbers of 32 bits")
+    return math.ldexp(1.0, max(math.frexp(total)[1] - ROOM, -1074)) if total > 0 else 1.0

@@ -92,8 +92,8 @@ def search_table(name: str, data: Path | None, configs: int) -> list[str]:
                 if found is not None:
                     losses[way].append(found)
     return [
-        f"\nThe search: a third of {name}, {len(rows)} x {rows.X.shape[1]} rows, {len(tried)} configs on 3 of 10 folds, "
-        f"one fit for {len(stops)} numbers of trees up to {stops[-1]}",
+        f"\nThe search: a third of {name}, {len(rows)} x {rows.X.shape[1]} rows, {len(tried)} configs on 3 of 10 "
+        f"folds, one fit for {len(stops)} numbers of trees up to {stops[-1]}",
         *_search_lines({way: np.array(found) for way, found in seconds.items() if found}),
         *(_agreement(losses, len(folds)) if losses["LightGBM"] else []),
     ]
@@ -111,11 +111,12 @@ def _search_lines(seconds: dict[str, Seconds]) -> list[str]:
 def _agreement(losses: dict[str, list[list[float]]], folds: int) -> list[str]:
     """Return how the losses of both models agree over configs and numbers of trees, means over the folds."""
     ours, theirs = (
-        np.array(losses[way]).reshape(folds, -1, len(losses[way][0])).mean(axis=0).ravel() for way in ("hgb", "LightGBM")
+        np.array(losses[way]).reshape(folds, -1, len(losses[way][0])).mean(axis=0).ravel()
+        for way in ("hgb", "LightGBM")
     )
-    chosen_by_theirs = ours[int(np.argmin(theirs))]
+    apart, chosen_by_theirs = ours - theirs, ours[int(np.argmin(theirs))]
     return [
-        f"Losses, hgb minus LightGBM: mean {np.mean(ours - theirs):+.4f}, standard deviation {np.std(ours - theirs):.4f}; "
+        f"Losses, hgb minus LightGBM: mean {np.mean(apart):+.4f}, standard deviation {np.std(apart):.4f}; "
         f"rank correlation {spearmanr(ours, theirs).statistic:.3f}; "
         f"hgb's loss at LightGBM's best {chosen_by_theirs:.4f}, at its own best {ours.min():.4f}."
     ]

@@ -31,7 +31,7 @@ _LARGEST = int(np.array(np.finfo(np.float64).max).view(np.int64))
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Each column's bins: bin k holds ``edges[k-1] < x <= edges[k]``, or the category k. Missing values have the last."""
+    """Each column's bins; bin k holds ``edges[k-1] < x <= edges[k]``, or the category k. The last is of what is missing."""
 
     edges: tuple[Floats, ...]  # none where the column is one of categories
     categories: tuple[int, ...]  # how many the column has; 0 where it is one of numbers
@@ -178,10 +178,8 @@ class _Plan:
         return np.unique(ends[full & known.within_one_value(places)], axis=0)
 
 
-def _agree_on_edges(
-    columns: Sequence[Floats], rows: Integers, collective: Collective, most: int
-) -> list[Floats]:
-    """Return each column's edges. ``columns`` are a party's own values, sorted; ``rows`` all parties' numbers of them."""
+def _agree_on_edges(columns: Sequence[Floats], rows: Integers, collective: Collective, most: int) -> list[Floats]:
+    """Return each column's edges; ``columns`` are one party's sorted values, ``rows`` count all parties'."""
     known = [_Known(np.array([-_LARGEST, _LARGEST]), np.array([0, count])) for count in rows]
     heavy = [np.empty((0, 2), dtype=np.int64) for _ in columns]
     plans: list[_Plan] = []
@@ -213,7 +211,7 @@ def _settle(
 
 
 def _edges(known: _Known, heavy: Integers, points: Integers, rows: int, most: int) -> Floats:
-    """Return at most ``most - 1`` edges: both sides of heavy values, the heaviest first, then points if there is room."""
+    """Return at most ``most - 1`` edges: both sides of heavy values, the heaviest first, then points where room is."""
     sides = _sides(heavy, rows, most - 1)
     others, room = np.setdiff1d(points, sides), most - 1 - len(sides)
     if len(others) > room:

@@ -109,7 +109,8 @@ class Units:
     def _packed_counts(self, counts: NDArray[np.uint32]) -> Integers:
         gap = -counts.shape[1] % self.counts_a_word
         fields = np.pad(counts.astype(np.int64), ((0, 0), (0, gap))).reshape(len(counts), -1, self.counts_a_word)
-        return np.bitwise_or.reduce(fields << self._shifts(), axis=2)
+        packed: Integers = (fields << self._shifts()).sum(axis=2)
+        return packed
 
     def _unpacked_counts(self, words: Integers) -> Integers:
         fields = (words[:, :, None] >> self._shifts()) & ((1 << self.count_bits) - 1)
@@ -126,6 +127,6 @@ def rounded(values: NDArray[np.float32], unit: float) -> NDArray[np.float32]:
 
 def _unit(total: float) -> float:
     """Return the power of two of which ``total`` is at most 2^52."""
-    if not total < np.finfo(np.float32).max:
+    if not total < float(np.finfo(np.float32).max):
         raise DataError("the target is too large: gradients must be floating-point numbers of 32 bits")
     return math.ldexp(1.0, max(math.frexp(total)[1] - ROOM, -1074)) if total > 0 else 1.0

@@ -101,16 +101,12 @@ class Decider:
         if not self.splitter.has_missing_values[found.feature_idx]:
             found.missing_go_to_left = found.n_samples_left > found.n_samples_right
         depth = node.depth + 1
-        left = Node(
-            depth, found.n_samples_left, found.sum_gradient_left, found.sum_hessian_left, found.value_left
-        )
-        right = Node(
-            depth, found.n_samples_right, found.sum_gradient_right, found.sum_hessian_right, found.value_right
-        )
+        left = Node(depth, found.n_samples_left, found.sum_gradient_left, found.sum_hessian_left, found.value_left)
+        right = Node(depth, found.n_samples_right, found.sum_gradient_right, found.sum_hessian_right, found.value_right)
         node.children = (left, right)
 
     def share_out(self, node: Node, known: Histograms) -> None:
-        """Give a node's histograms to its children; those of the smaller one are known, the other's are what is left."""
+        """Give a node's histograms to its children: the smaller one's are known, the other's are what is left."""
         smaller, larger = node.by_size()
         smaller.histograms = known
         larger.histograms = self.builder.compute_histograms_subtraction(node.histograms, known)

@@ -1,5 +1,6 @@
 """The trained model: scikit-learn's trees as arrays, on feature values, with categories as their codes."""
 
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ from flora.core.collective import Floats
 from flora.errors import InputError
 from flora.models.arrays import array_of, array_to_bytes, floats_of, floats_to_bytes
 from flora.models.hgb.bins import binned_categories
-from flora.models.hgb.boosting import loss_of_schema
+from flora.models.hgb.local_rows import loss_of_schema
 from flora.models.hgb.settings import MOST_BINS
 from flora.models.hgb.trees import SET_WORDS, Bitsets, Tree
 from flora.problem.schema import Schema
@@ -53,14 +54,15 @@ class BoostedTrees:
 
     def scores(self, X: Floats) -> Floats:
         """Return what the trees add up to: (n, d) -> (n, trees of an iteration)."""
-        found = self.start + np.zeros((len(X), 1))
-        for found in self.staged_scores(X):
-            pass
+        found = np.zeros((len(X), len(self.start)), order="F") + self.start
+        deque(self._added_to(found, X), maxlen=0)
         return found
 
     def staged_scores(self, X: Floats) -> Iterator[Floats]:
         """Yield the scores after each iteration; it is one array, which changes."""
-        found = np.zeros((len(X), len(self.start)), order="F") + self.start
+        return self._added_to(np.zeros((len(X), len(self.start)), order="F") + self.start, X)
+
+    def _added_to(self, found: Floats, X: Floats) -> Iterator[Floats]:
         for trees in self.trees:
             for k, tree in enumerate(trees):
                 found[:, k] += tree.predictor.predict(X, *self._known_categories, 1)
@@ -93,12 +95,12 @@ class BoostedTrees:
         flat = [tree for trees in self.trees for tree in trees]
         nodes = np.concatenate([_stored(tree.nodes) for tree in flat] or [np.empty(0, NODE)])
         sizes = np.array([[len(tree.nodes), len(tree.left_categories)] for tree in flat], dtype="<u4").reshape(-1, 2)
-        sets = np.concatenate([tree.left_categories for tree in flat] or [np.empty((0, SET_WORDS))]).astype("<u4")
+        sets = np.concatenate([tree.left_categories for tree in flat] or [np.empty((0, SET_WORDS), np.uint32)])
         return {
             START: floats_to_bytes(self.start),
             NODES: array_to_bytes(nodes),
             TREES: array_to_bytes(sizes),
-            SETS: array_to_bytes(sets),
+            SETS: array_to_bytes(sets.astype("<u4")),
         }
 
     @classmethod
@@ -193,11 +195,10 @@ def _checked_tree(nodes: NDArray[Any], sets: NDArray[Any], schema: Schema) -> Tr
         if ((inner[side] <= here) | (inner[side] >= len(nodes))).any():
             raise InputError(f"{NODES}: a node's children must come after it, within their tree")
     on_categories = inner["is_categorical"] != 0
-    if (on_categories != (categories[inner["feature_idx"]] > 0)).any():
-        raise InputError(f"{NODES}: a split on categories must be on a column of categories, and no other on one")
+    if (categories[inner["feature_idx"]] == 0)[on_categories].any():  # with few bins, one of numbers may be on codes
+        raise InputError(f"{NODES}: a split on categories must be on a column of categories")
     if (inner["bitset_idx"][on_categories] >= len(sets)).any():
         raise InputError(f"{NODES}: a split on categories must have one of the {len(sets)} sets of its tree")
     if np.isnan(inner["num_threshold"]).any():
         raise InputError(f"{NODES}: a threshold must be a number")
     return Tree(_by_name(nodes, PREDICTOR_RECORD_DTYPE), np.array(sets, dtype=np.uint32))
-

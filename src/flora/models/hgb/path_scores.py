@@ -20,7 +20,6 @@ from flora.models.rows import Rows
 from flora.models.scored import score_of
 from flora.problem.schema import Schema
 
-
 RECENT = 32  # folds that are kept as bins: as many as a search has, and some more
 
 

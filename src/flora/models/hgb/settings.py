@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Any, Self
 
 from flora.errors import SpaceError
 from flora.problem.space import Config, Value
@@ -37,7 +37,8 @@ class Settings:
         known = {field.name: field.default for field in fields(cls)}
         for name in config:
             check_name(name)
-        return cls(**{name: _cast(name, value, known[name]) for name, value in config.items()})
+        values: dict[str, Any] = {name: _cast(name, value, known[name]) for name, value in config.items()}
+        return cls(**values)
 
     @property
     def deepest(self) -> int | None:

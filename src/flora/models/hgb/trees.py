@@ -58,7 +58,8 @@ class Tree:
 
 
 _SPLIT_FIELDS = (
-    "feature_idx", "bin_threshold", "num_threshold", "missing_go_to_left", "is_categorical", "bitset_idx", "left", "right",
+    "feature_idx", "bin_threshold", "num_threshold", "missing_go_to_left", "is_categorical", "bitset_idx",
+    "left", "right",
 )  # fmt: skip
 
 

@@ -1,0 +1,105 @@
+import itertools
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
+
+from flora.core.collective import Alone, Collective, Floats
+from flora.core.threads import in_step
+from flora.errors import DataError
+from flora.models.hgb.exact_sums import Histograms, Units, pooled_sum, pooled_sums, rounded
+
+ANY = st.floats(allow_nan=False, allow_infinity=False, width=64)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(ANY, max_size=30))
+def test_a_sum_is_exact_and_rounded_once(values: list[float]) -> None:
+    try:
+        exact = float(sum(map(Fraction, values), Fraction(0)))
+    except OverflowError:
+        with pytest.raises(DataError, match="too large"):
+            pooled_sum(np.array(values), Alone())
+    else:
+        assert pooled_sum(np.array(values), Alone()) == exact
+
+
+def test_who_holds_which_rows_does_not_matter() -> None:
+    values = np.random.default_rng(0).normal(size=(60, 3)) * 10.0 ** np.arange(-30, 30)[:, None]
+    expected = pooled_sums(values, Alone())
+
+    def share(part: Floats, collective: Collective) -> Floats:
+        return pooled_sums(part, collective)
+
+    for order in itertools.permutations(np.split(values, [1, 1, 40])):
+        found = in_step([partial(share, part) for part in order])
+        assert all(np.array_equal(one, expected) for one in found)
+    assert len({np.sum(values[order, 0]) for order in (slice(None), slice(None, None, -1))}) == 2  # floats alone differ
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_what_is_not_finite_is_refused(value: float) -> None:
+    with pytest.raises(DataError, match="must be finite"):
+        pooled_sum(np.array([1.0, value]), Alone())
+
+
+def made_up(rows: int, units: Units, seed: int) -> Histograms:
+    """Histograms of 3 columns and 9 bins, of gradients that are multiples of the units."""
+    rng = np.random.default_rng(seed)
+    found = np.zeros((3, 9), dtype=HISTOGRAM_DTYPE)
+    for k in range(3):
+        place = rng.integers(0, 9, rows)
+        gradients = rounded(rng.normal(size=rows).astype(np.float32), units.gradient)
+        hessians = rounded(rng.random(rows).astype(np.float32), units.hessian or 1.0)
+        np.add.at(found["sum_gradients"][k], place, gradients)
+        np.add.at(found["sum_hessians"][k], place, hessians if units.hessian else 0.0)
+        np.add.at(found["count"][k], place, 1)
+    return found
+
+
+@pytest.mark.parametrize("rows", [1, 7, 1000, 100_000])
+@pytest.mark.parametrize("constant", [False, True])
+def test_histograms_come_back_from_their_words_also_summed(rows: int, constant: bool) -> None:
+    units = Units.fitting(2 * rows, 2.0 * rows * 6, None if constant else 2.0 * rows)
+    used = np.setdiff1d(np.arange(27), [8, 17])
+    nodes = [[made_up(rows, units, 10 * party + node) for node in range(4)] for party in range(2)]
+    for histograms in itertools.chain(*nodes):
+        histograms.reshape(-1)[[8, 17]] = 0
+    words = [units.pack(party, used) for party in nodes]
+    assert words[0].shape == (4 * units.words_for(25),)
+    wrapped = words[0] + np.int64(2**62) + words[1] + np.int64(2**62) + np.int64(2**62) + np.int64(2**62)
+    for total in (words[0] + words[1], wrapped):  # masks go round modulo 2^64
+        for found, one, other in zip(units.unpack(total, used, (3, 9)), *nodes, strict=True):
+            for name in HISTOGRAM_DTYPE.names:
+                assert np.array_equal(found[name], one[name] + other[name]), name
+
+
+def test_units_are_fine_enough_for_float32_and_coarse_enough_for_exact_sums() -> None:
+    units = Units.fitting(15_000, 15_000.0, 15_000 / 4)
+    values = np.random.default_rng(0).uniform(-1, 1, 15_000).astype(np.float32)
+    kept = rounded(values, units.gradient)
+    assert (kept == values)[np.abs(values) > 2**-14].all()  # larger gradients keep all of their bits
+    assert np.abs(kept - values).max() <= units.gradient / 2
+    sums = {np.add.reduce(kept[order].astype(np.float64)) for order in (slice(None), slice(None, None, -1))}
+    assert sums == {float(np.sort(kept.astype(np.float64)).cumsum()[-1])}
+    assert units.count_bits == 14
+    assert units.counts_a_word == 4
+
+
+@pytest.mark.parametrize("total", [1e-300, 1e-20, 3.0, 1e30])
+def test_a_unit_is_a_power_of_two(total: float) -> None:
+    unit = Units.fitting(5, total, None).gradient
+    assert np.frexp(unit)[0] == 0.5
+    assert total / unit < 2**52 or total < 1e-290
+
+
+def test_nothing_to_add_has_a_unit_too() -> None:
+    assert Units.fitting(5, 0.0, None) == Units(1.0, None, 3)
+    with pytest.raises(DataError, match="too large"):
+        Units.fitting(5, np.inf, None)
+    with pytest.raises(DataError, match="too large"):
+        Units.fitting(5, 1e39, None)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from flora.core.codec import to_document
-from flora.core.collective import Collective, Floats, Reduction
+from flora.core.collective import Collective, Floats, Integers, Reduction
 from flora.core.workers import one_thread
 from flora.errors import CollectiveError, ConsentError
 from flora.party.audit import AuditLog
@@ -159,16 +159,19 @@ class WatchedCollective:
         """The number of parties."""
         return self.inner.size
 
-    @property
-    def far(self) -> bool:
-        """Whether an exchange takes long."""
-        return self.inner.far
-
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
         """Return the parties' elementwise sum or maximum."""
         own = np.ascontiguousarray(values, dtype=np.float64)
         with self._counted(own.tobytes()):
             total = self.inner.allreduce(values, reduction)
+        self.received += total.nbytes
+        return total
+
+    def add_integers(self, values: Integers) -> Integers:
+        """Return the parties' elementwise sum modulo 2^64."""
+        own = np.ascontiguousarray(values, dtype=np.int64)
+        with self._counted(own.tobytes()):
+            total = self.inner.add_integers(values)
         self.received += total.nbytes
         return total
 

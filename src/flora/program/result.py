@@ -20,7 +20,7 @@ from flora.program.request import Request
 from flora.program.single_shot import Outcome
 
 MODEL = "model.flora"
-LIBRARIES = ("lightgbm", "numpy", "optuna", "pandas", "scikit-learn", "scipy", "skops")
+LIBRARIES = ("numpy", "optuna", "pandas", "scikit-learn", "scipy", "skops")
 FORMAT = Format("flora-result", most=256 * 2**20)
 
 

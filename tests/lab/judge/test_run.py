@@ -54,7 +54,7 @@ def test_a_cell_has_what_all_parties_said(record: Record) -> None:
     assert set(record.minima) == {"sgm", "sgm+u", "mplm", "aplm", "median"}
     for found in record.confirmed.values():
         assert space.is_default(found[0].config)
-    assert {"flora", "lightgbm"} <= set(record.versions)
+    assert {"flora", "scikit-learn"} <= set(record.versions)
 
 
 def test_every_rule_can_be_scored(record: Record) -> None:

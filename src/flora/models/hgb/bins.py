@@ -31,7 +31,7 @@ _LARGEST = int(np.array(np.finfo(np.float64).max).view(np.int64))
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Each column's bins; bin k holds ``edges[k-1] < x <= edges[k]``, or the category k. The last is of what is missing."""
+    """Each column's bins; bin k holds ``edges[k-1] < x <= edges[k]``, or the category k. The last: missing values."""
 
     edges: tuple[Floats, ...]  # none where the column is one of categories
     categories: tuple[int, ...]  # how many the column has; 0 where it is one of numbers

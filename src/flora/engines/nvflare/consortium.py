@@ -15,6 +15,7 @@ HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A
 RESERVED = {AGGREGATOR, SCIENTIST, AUTHORITY, "server", "admin"}
 SCHEMES = ("grpc", "tcp")
 MARK = "flora-kit.json"
+USER = "scientist@flora.example.org"  # the name in the certificate of who may submit runs
 
 
 @dataclass(frozen=True)

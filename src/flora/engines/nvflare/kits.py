@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from flora.engines.nvflare import require_nvflare
-from flora.engines.nvflare.consortium import AGGREGATOR, AUTHORITY, MARK, SCIENTIST, Consortium, Kit
+from flora.engines.nvflare.consortium import AGGREGATOR, AUTHORITY, MARK, SCIENTIST, USER, Consortium, Kit
 from flora.engines.nvflare.kit_texts import AGGREGATOR_README, PARTY_README
 from flora.errors import FloraError, InputError
 
-USER = "scientist@flora.example.org"
 ENGINE = "flora.engines.nvflare"
 # What a role may do at a site: nothing but submit and follow a run. Code in a job, shell and restarts are off.
 ALLOWED = {"submit_job": "any", "view": "any"} | dict.fromkeys(
@@ -177,6 +176,8 @@ def place_state(kit: Kit) -> None:
     for component in resources["components"]:
         if component["id"] == "job_manager":
             component["args"]["uri_root"] = str(kit.state / "jobs")
+        if component["id"] == "process_launcher":  # also in a kit of an earlier version
+            component["path"] = f"{ENGINE}.launcher.AggregatorLauncher"
     _write_json(path, resources)
 
 

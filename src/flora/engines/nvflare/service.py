@@ -168,14 +168,14 @@ def _command(kit: Kit) -> list[str]:
     if kit.role == AGGREGATOR:
         return [
             *start,
-            "nvflare.private.fed.app.server.server_train",
+            "flora.engines.nvflare.aggregator_main",
             "-s",
             "fed_server.json",
             *common,
             "org=aggregator",
         ]
     own = [f"uid={kit.name}", f"org={organisation(kit.name)}", "heart_beat_interval=3"]
-    return [*start, "nvflare.private.fed.app.client.client_train", "-s", "fed_client.json", *common, *own]
+    return [*start, "flora.engines.nvflare.party_main", "-s", "fed_client.json", *common, *own]
 
 
 def die_with_parent(how: signal.Signals) -> None:

@@ -1,0 +1,263 @@
+"""The guard in NVFlare's way. To be installed before a cell is made: after that no frame passes without it.
+
+Each function here replaces one function of NVFlare by one that asks first. Their names and signatures are pinned by
+``tests/engines/nvflare/test_guard.py``: another NVFlare with other seams fails there, and not silently here.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import msgpack
+from nvflare.fuel.f3.cellnet.core_cell import CoreCell
+from nvflare.fuel.f3.cellnet.defs import CellChannel, MessageHeaderKey, MessageType
+from nvflare.fuel.f3.cellnet.utils import new_cell_message
+from nvflare.fuel.f3.drivers.driver_params import DriverParams
+from nvflare.fuel.f3.sfm.conn_manager import ConnManager, NullConnection
+from nvflare.fuel.f3.sfm.constants import HandshakeKeys, Types
+from nvflare.fuel.f3.sfm.prefix import PREFIX_LEN, Prefix
+from nvflare.fuel.f3.streaming.stream_const import (
+    STREAM_ACK_TOPIC,
+    STREAM_CHANNEL,
+    STREAM_DATA_TOPIC,
+    STREAM_ERROR_TOPIC,
+    StreamHeaderKey,
+)
+from nvflare.fuel.hci.server.reg import ServerCommandRegister
+from nvflare.fuel.utils.constants import Mode
+from nvflare.private.admin_defs import error_reply
+from nvflare.private.fed.client.admin import FedAdminAgent
+
+from flora.engines.nvflare.alarm import Alarm, printable
+from flora.engines.nvflare.guard import (
+    REPLY,
+    REQUEST,
+    SERVER,
+    Envelope,
+    Guard,
+    Order,
+    command_refusal,
+    order_refusal,
+    run_of,
+)
+
+NOTICE = 77  # an application number of our own beside NVFlare's 1: the aggregator tells a party's process one word
+TWIN_REFUSED, TWIN_TRIED = "twin-refused", "twin-tried"
+NOTICES = {
+    TWIN_REFUSED: "another process with this kit is connected to the aggregator and answers: this one is kept out; "
+    "stop one of the two (if the other is not yours, the kit's key is stolen)",
+    TWIN_TRIED: "somebody else has tried to connect with this kit, and the aggregator kept them out "
+    "(if that was not you, the kit's key is stolen)",
+}
+PROBE = 3.0  # seconds in which a process that is there answers a ping
+
+
+def envelope_of(endpoint: Any, connection: Any, message: Any) -> Envelope:
+    """Return what a frame says of itself and what is known of its line; raise where it says too little."""
+    headers = message.headers
+    channel, topic = str(headers.get(MessageHeaderKey.CHANNEL)), str(headers.get(MessageHeaderKey.TOPIC))
+    if channel == STREAM_CHANNEL:  # a message in pieces: it is judged by what it carries
+        if topic == STREAM_DATA_TOPIC:
+            channel, topic = str(headers[StreamHeaderKey.CHANNEL]), str(headers[StreamHeaderKey.TOPIC])
+        else:
+            words = {STREAM_ACK_TOPIC: "ack", STREAM_ERROR_TOPIC: "error"}
+            channel, topic = "stream", words.get(topic, topic)
+    is_reply = headers[MessageHeaderKey.MSG_TYPE] != MessageType.REQ or channel == CellChannel.RETURN_ONLY
+    within = connection is None or isinstance(connection, NullConnection)
+    return Envelope(
+        kind=REPLY if is_reply else REQUEST,
+        origin=_text(headers[MessageHeaderKey.ORIGIN]),
+        destination=_text(headers[MessageHeaderKey.DESTINATION]),
+        channel=channel,
+        topic=topic,
+        neighbour=_text(endpoint.name),
+        certificate="" if within else certificate_of(connection),
+        dialled=not within and connection.connector.mode == Mode.ACTIVE,
+        within=within,
+        invites=headers.get(MessageHeaderKey.CONN_URL) is not None,
+    )
+
+
+def certificate_of(connection: Any) -> str:
+    """Return whose certificate the other end of a line has shown; empty where the driver does not say."""
+    name = (connection.get_conn_properties() or {}).get(DriverParams.PEER_CN.value)
+    return "" if name in (None, "N/A") else str(name)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("the name of a cell is a text")
+    return value
+
+
+def watch_cells(guard: Guard, alarm: Alarm) -> None:
+    """Let every frame that reaches a cell, to stay or to be passed on, be judged before it is unpacked."""
+    process = CoreCell.process_message
+
+    @wraps(process)
+    def judged(cell: Any, endpoint: Any, connection: Any, app_id: int, message: Any) -> Any:
+        try:
+            envelope = envelope_of(endpoint, connection, message)
+            what, why = envelope.words, guard.refusal(envelope)
+        except Exception as error:
+            what, why = "a message", f"it is none of NVFlare's ({type(error).__name__})"
+        if why:
+            alarm.refused(what, why)
+            return None
+        return process(cell, endpoint, connection, app_id, message)
+
+    CoreCell.process_message = judged
+
+
+def watch_orders(name: str, executors: Collection[str], alarm: Alarm) -> None:
+    """Let a party's agent do only what a run needs, whatever stands on the envelope."""
+    dispatch = FedAdminAgent._dispatch_request
+
+    @wraps(dispatch)
+    def judged(agent: Any, request: Any) -> Any:
+        origin = str(request.get_header(MessageHeaderKey.ORIGIN))
+        own = run_of(origin, name) != ""
+        topic = "?"
+        try:
+            found = request.payload
+            topic = str(found.topic)
+            order = Order(topic, dict(found.headers or {}), found.body)
+            why = order_refusal(order, from_own_run=own, executors=executors)
+            if own and not why and order.headers["job_id"] != run_of(origin, name):
+                why = "it is of another run"
+        except Exception as error:
+            why = f"it is no order of NVFlare's ({type(error).__name__})"
+        if not why:
+            return dispatch(agent, request)
+        alarm.refused(f"the order {topic!r:.80} from {origin:.80}", why)
+        return new_cell_message({}, error_reply("refused"))
+
+    FedAdminAgent._dispatch_request = judged
+
+
+def watch_commands(alarm: Alarm) -> None:
+    """Let the aggregator take only the commands that a scientist needs."""
+    process = ServerCommandRegister.process_command
+
+    @wraps(process)
+    def judged(register: Any, conn: Any, command: str) -> Any:
+        why = command_refusal(command) if isinstance(command, str) else "it is no command"
+        if not why:
+            return process(register, conn, command)
+        alarm.refused(f"the command {command!s:.80}", why)
+        conn.append_error("refused")
+        return None
+
+    ServerCommandRegister.process_command = judged
+
+
+def keep_out_twins(parties: Collection[str], alarm: Alarm) -> None:
+    """Let a party's kit be connected once: NVFlare would send every other message to the second."""
+    process = ConnManager.process_frame_task
+
+    @wraps(process)
+    def judged(manager: Any, sfm_conn: Any, frame: Any) -> Any:
+        try:
+            name = _greeting(sfm_conn, frame, parties)
+            twin = name != "" and _answers(manager, sfm_conn, name)
+        except Exception as error:
+            alarm.refused("a greeting", f"it is none of NVFlare's ({type(error).__name__})")
+            return sfm_conn.conn.close()
+        if not twin:
+            return process(manager, sfm_conn, frame)
+        address = (sfm_conn.conn.get_conn_properties() or {}).get(DriverParams.PEER_ADDR.value, "?")
+        alarm.refused(f"a second {name} from {address}", "the first is connected, and answers")
+        for other in _others(manager, sfm_conn, name):
+            _notify(other, TWIN_TRIED)
+        _notify(sfm_conn, TWIN_REFUSED)
+        threading.Timer(1.0, sfm_conn.conn.close).start()  # the notice must get out first
+        return None
+
+    ConnManager.process_frame_task = judged
+
+
+def _greeting(sfm_conn: Any, frame: Any, parties: Collection[str]) -> str:
+    """Return the name under which a party that shows its own certificate greets; empty for anything else."""
+    prefix = Prefix.from_bytes(frame)
+    if prefix.type != Types.HELLO or sfm_conn.conn.connector.mode != Mode.PASSIVE:
+        return ""
+    name = _text(msgpack.unpackb(bytes(frame[PREFIX_LEN + prefix.header_len :]))[HandshakeKeys.ENDPOINT_NAME])
+    party = name.split(".", 1)[0]
+    return name if party in parties and certificate_of(sfm_conn.conn) == party else ""
+
+
+def _others(manager: Any, sfm_conn: Any, name: str) -> list[Any]:
+    known = manager.sfm_endpoints.get(name)
+    return [other for other in known.connections if other is not sfm_conn] if known is not None else []
+
+
+def _answers(manager: Any, sfm_conn: Any, name: str) -> bool:
+    """Return whether an earlier line of that name is alive; one that is not is closed."""
+    asked = time.time()
+    for other in _others(manager, sfm_conn, name):
+        with suppress(Exception):
+            other.send_heartbeat(Types.PING)
+    while time.time() - asked < PROBE:
+        others = _others(manager, sfm_conn, name)
+        if not others:
+            return False
+        if any(other.last_activity > asked for other in others):
+            return True
+        time.sleep(0.05)
+    for other in _others(manager, sfm_conn, name):
+        other.conn.close()
+    return False
+
+
+def _notify(sfm_conn: Any, word: str) -> None:
+    with suppress(Exception):  # who is gone need not be told
+        sfm_conn.send_data(NOTICE, 1, {"flora": word}, b"")
+
+
+class _Notices:
+    """Takes the aggregator's one word to a party's process."""
+
+    def __init__(self, alarm: Alarm) -> None:
+        self.alarm = alarm
+
+    def process_message(self, endpoint: Any, connection: Any, app_id: int, message: Any) -> None:  # noqa: ARG002
+        """Show what the word stands for; anything else is ignored."""
+        if connection.connector.mode == Mode.ACTIVE and isinstance(message.headers, dict):
+            text = NOTICES.get(str(message.headers.get("flora")))
+            if text is not None:
+                self.alarm.say(text)
+
+
+def hear_notices(alarm: Alarm) -> None:
+    """Let a party's process hear why it is kept out."""
+    make = ConnManager.__init__
+
+    @wraps(make)
+    def made(manager: Any, *args: Any, **kwargs: Any) -> None:
+        make(manager, *args, **kwargs)
+        manager.register_message_receiver(NOTICE, _Notices(alarm))
+
+    ConnManager.__init__ = made
+
+
+def allowed_executors(kit: Path) -> tuple[str, ...]:
+    """Return the classes that a run may name at this party: what its own settings say."""
+    found = json.loads((kit / "local" / "resources.json").read_bytes())["class_allow_list"]
+    return tuple(str(path) for path in found)
+
+
+__all__ = [
+    "SERVER",
+    "allowed_executors",
+    "hear_notices",
+    "keep_out_twins",
+    "printable",
+    "watch_cells",
+    "watch_commands",
+    "watch_orders",
+]

@@ -1,0 +1,304 @@
+"""Who may say what to whom over NVFlare's cells: a closed list, and no for all the rest.
+
+NVFlare lets every cell write to every other through the aggregator, and a party's agent obeys whoever writes. Here a
+message is judged by what it says of itself and by the line that it came over, before anything in it is unpacked. Pure
+functions and tables; ``gate.py`` puts them in NVFlare's way. A cell is called ``server`` (the aggregator), ``north`` (a
+party), ``server.JOB`` and ``north.JOB`` (their processes for one run) or ``_admin_UUID`` (the scientist).
+"""
+
+import io
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SERVER = "server"
+JOB = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+SESSION = re.compile(rf"_admin_{JOB.pattern}")
+REQUEST, REPLY = "req", "reply"
+Asked = frozenset[tuple[str, str]]  # channel and topic
+
+BYE: Asked = frozenset({("cellnet.channel", "bye")})  # a cell that stops tells its neighbours; it names itself alone
+STREAM: Asked = frozenset({("stream", "ack"), ("stream", "error")})  # how a message in pieces gets along
+
+# At a party.
+PARTY_FROM_AGGREGATOR: Asked = frozenset({("admin", "admin")}) | BYE  # and then one of ORDERS, in the message itself
+PARTY_FROM_OWN_RUN: Asked = frozenset({("admin", "train.notify_job_status")}) | BYE
+RUN_FROM_AGGREGATOR: Asked = frozenset({("aux_communication", "__end_run__")}) | STREAM | BYE
+RUN_FROM_OWN_PARTY: Asked = frozenset({("client_command", "abort")}) | STREAM | BYE
+REPORT = "train.notify_job_status"
+ORDERS = frozenset(
+    {"scheduler.check_resource", "scheduler.cancel_resource", "train.deploy", "train.start_job", "train.abort"}
+)
+NEED_RUN = frozenset({"train.deploy", "train.start_job", "train.abort", REPORT})
+
+# At the aggregator.
+AGGREGATOR_FROM_PARTY: Asked = (
+    frozenset(("task", topic) for topic in ("challenge", "register", "heart_beat", "quit", "report_job_failure")) | BYE
+)
+AGGREGATOR_FROM_PARTYS_RUN: Asked = BYE
+AGGREGATOR_FROM_OWN_RUN: Asked = (
+    frozenset(("server_parent_listener", topic) for topic in ("get_clients", "heartbeat", "update_run_status"))
+    | STREAM
+    | BYE
+)
+AGGREGATOR_FROM_SCIENTIST: Asked = (
+    frozenset(
+        {
+            ("task", "challenge"),
+            ("task", "register"),
+            ("hci_channel", "command"),  # and then one of COMMANDS, in the message itself
+            ("aux_communication", "ObjectStreamer.Request"),  # a run that is submitted
+            ("aux_communication", "ObjectStreamer.Abort"),
+            ("download_service__", "download_service__download"),  # a result that is fetched
+        }
+    )
+    | STREAM
+    | BYE
+)
+HUB_FROM_PARTYS_RUN: Asked = (
+    frozenset(("flora", topic) for topic in ("reduce", "beat"))
+    | frozenset(("aux_communication", topic) for topic in ("__job_heartbeat__", "__sync_runner__", "__task_check__"))
+    | frozenset(("server_command", topic) for topic in ("get_task", "submit_update"))
+    | STREAM
+)
+HUB_FROM_AGGREGATOR: Asked = (
+    frozenset(("server_command", topic) for topic in ("app_command", "abort", "handle_dead_job")) | STREAM | BYE
+)
+COMMANDS = frozenset(
+    {"_cert_login", "_check_session", "_logout", "_commands", "check_status", "job_mgmt.submit_job", "get_job_meta"}
+    | {"app_command", "abort_job", "job_mgmt.download_job"}
+)
+
+SIGNATURES = frozenset({".__nvfl_sig.json", ".__nvfl_submitter.crt"})  # of the scientist; NVFlare checks them
+FILES = SIGNATURES | {f"config/{name}" for name in (*SIGNATURES, "config_fed_client.json", "config_fed_server.json")}
+MOST_FILE = 64 * 2**20  # bytes, unpacked
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """What a message says of itself, and what is known of the line that it came over."""
+
+    kind: str  # REQUEST or REPLY
+    origin: str
+    destination: str
+    channel: str
+    topic: str
+    neighbour: str  # the cell at the other end of the line
+    certificate: str  # whose certificate the line's other end has shown; empty where the driver does not say
+    dialled: bool  # by us
+    within: bool = False  # this very process sent it
+    invites: bool = False  # it offers an address for a line of its own
+
+    @property
+    def words(self) -> str:
+        """Name the message in a sentence."""
+        kind = "an answer" if self.kind == REPLY else f"{self.topic!r:.80} on {self.channel!r:.40}"
+        return f"{kind} from {self.origin:.80}"
+
+
+@dataclass(frozen=True)
+class PartyGuard:
+    """A party's process, or its process for one run: it hears the aggregator and its own other process."""
+
+    name: str
+    aggregator: str  # as its certificate says
+    run: str = ""
+
+    @property
+    def here(self) -> str:
+        """The name of this cell."""
+        return f"{self.name}.{self.run}" if self.run else self.name
+
+    def refusal(self, e: Envelope) -> str:
+        """Return why a message is refused; empty where it may come in, or pass between this party's two processes."""
+        if e.within and e.origin == e.neighbour == self.here:
+            return ""
+        if e.invites:
+            return "a party opens no further lines"
+        if self._is_aggregator(e):
+            return self._from_aggregator(e)
+        if self._is_own(e):
+            return self._from_own(e)
+        return "a party hears its aggregator and its own run alone"
+
+    def _is_aggregator(self, e: Envelope) -> bool:
+        return e.neighbour == SERVER and e.dialled and e.certificate in ("", self.aggregator)
+
+    def _is_own(self, e: Envelope) -> bool:
+        if e.certificate != self.name:
+            return False
+        if self.run:
+            return e.neighbour == self.name and e.dialled
+        return not e.dialled and run_of(e.neighbour, self.name) != ""
+
+    def _from_aggregator(self, e: Envelope) -> str:
+        run = run_of(e.origin, SERVER)
+        if e.origin != SERVER and not run:
+            return "the aggregator may not pass on what others say"
+        if e.destination == self.here == self.name:
+            return _listed(e, PARTY_FROM_AGGREGATOR if e.origin == SERVER else frozenset())
+        if self.run and e.destination != self.here:
+            return "it is for somebody else"
+        addressed = self.run or run_of(e.destination, self.name)
+        if not addressed or run not in ("", addressed):
+            return "it is not of this run"
+        return _listed(e, RUN_FROM_AGGREGATOR)
+
+    def _from_own(self, e: Envelope) -> str:
+        if self.run:  # its parent may also pass on what the aggregator said, and has judged it
+            if e.destination != self.here:
+                return "it is for somebody else"
+            return _listed(e, RUN_FROM_OWN_PARTY) if e.origin == self.name else self._from_aggregator(e)
+        if e.origin != e.neighbour:
+            return "it is sent in the name of another"
+        if e.destination == self.here:
+            return _listed(e, PARTY_FROM_OWN_RUN)
+        on_its_way = e.destination in (SERVER, f"{SERVER}.{run_of(e.origin, self.name)}")
+        return "" if on_its_way else "a run speaks with the aggregator alone"
+
+
+@dataclass(frozen=True)
+class AggregatorGuard:
+    """The aggregator's process, or its process for one run (the hub): nobody speaks to another through it."""
+
+    aggregator: str  # as its certificate says
+    scientist: str
+    parties: frozenset[str]
+    run: str = ""
+
+    @property
+    def here(self) -> str:
+        """The name of this cell."""
+        return f"{SERVER}.{self.run}" if self.run else SERVER
+
+    def refusal(self, e: Envelope) -> str:
+        """Return why a message is refused; empty where it may come in, or go on to where it is sent."""
+        if e.within and e.origin == e.neighbour == self.here:
+            return ""
+        if e.invites:
+            return "the aggregator opens no further lines"
+        if self.run:
+            return self._at_hub(e)
+        if e.dialled:
+            return "the aggregator dials nobody"
+        return self._from_outside(e)
+
+    def _from_outside(self, e: Envelope) -> str:
+        party = e.neighbour.split(".", 1)[0]
+        if SESSION.fullmatch(e.neighbour) and e.certificate == self.scientist:
+            return self._from_scientist(e)
+        if e.certificate == self.aggregator and run_of(e.neighbour, SERVER):
+            return self._from_own_run(e)
+        if party in self.parties and e.certificate == party:
+            return self._from_party(e, party)
+        return f"the certificate of {e.certificate!r:.80} is not that of {e.neighbour!r:.80}, or of nobody known here"
+
+    def _from_scientist(self, e: Envelope) -> str:
+        if e.origin != e.neighbour:
+            return "it is sent in the name of another"
+        return _listed(e, AGGREGATOR_FROM_SCIENTIST) if e.destination == SERVER else "a scientist reaches no party"
+
+    def _from_own_run(self, e: Envelope) -> str:
+        run = run_of(e.neighbour, SERVER)
+        if e.origin != e.neighbour:
+            return "it is sent in the name of another"
+        if e.destination == SERVER:
+            return _listed(e, AGGREGATOR_FROM_OWN_RUN)
+        party, _, addressed = e.destination.partition(".")
+        if party not in self.parties or addressed != run:
+            return "a run speaks with its own parties alone"
+        return _listed(e, RUN_FROM_AGGREGATOR)
+
+    def _from_party(self, e: Envelope, party: str) -> str:
+        run = run_of(e.origin, party)
+        if e.origin not in (e.neighbour, f"{e.neighbour}.{run}") or (e.origin != party and not run):
+            return "it is sent in the name of another"
+        if e.destination == SERVER:
+            return _listed(e, AGGREGATOR_FROM_PARTYS_RUN if run else AGGREGATOR_FROM_PARTY)
+        if run and e.destination == f"{SERVER}.{run}":
+            return _listed(e, HUB_FROM_PARTYS_RUN)
+        return "a party speaks with the aggregator alone"
+
+    def _at_hub(self, e: Envelope) -> str:
+        if not (e.neighbour == SERVER and e.dialled and e.certificate == self.aggregator):
+            return "a run at the aggregator hears its own parent alone"
+        if e.destination != self.here:
+            return "it is for somebody else"
+        if e.origin == SERVER:
+            return _listed(e, HUB_FROM_AGGREGATOR)
+        party, _, run = e.origin.partition(".")
+        if party not in self.parties or run != self.run:
+            return "it is not of this run"
+        return _listed(e, HUB_FROM_PARTYS_RUN)
+
+
+Guard = PartyGuard | AggregatorGuard
+
+
+def run_of(cell: str, owner: str) -> str:
+    """Return which run a cell of that owner is of; empty where it is none."""
+    root, _, run = cell.partition(".")
+    return run if root == owner and JOB.fullmatch(run) else ""
+
+
+def _listed(e: Envelope, allowed: Asked) -> str:
+    if e.kind == REPLY or (e.channel, e.topic) in allowed:  # an answer reaches only who has asked, by a random number
+        return ""
+    return "it is not among what a run needs"
+
+
+# -- what an order to a party says inside: NVFlare's agent goes by this, and not by what stands on the envelope
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the aggregator tells a party's process to do, or what a run reports to it."""
+
+    topic: str
+    headers: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+
+
+def order_refusal(order: Order, *, from_own_run: bool, executors: Collection[str]) -> str:
+    """Return why a party does not do as it is told; empty where it does."""
+    if order.topic not in ({REPORT} if from_own_run else ORDERS):
+        return "it is not among what a run needs"
+    run, meta = order.headers.get("job_id"), order.headers.get("job_meta")
+    named = isinstance(run, str) and JOB.fullmatch(run)
+    if not named and (run or order.topic in NEED_RUN):  # NVFlare makes a path of it, and empties that folder
+        return f"{run!r:.80} is not the name of a run"
+    if isinstance(meta, Mapping) and meta.get("job_id", run) != run:
+        return "it names two runs"
+    return app_refusal(order.body, executors) if order.topic == "train.deploy" else ""
+
+
+def app_refusal(data: Any, executors: Collection[str]) -> str:
+    """Return why a run's files are not taken: they may hold settings that name one allowed class, and nothing else."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(bytes(data))) as archive:
+            files = [entry for entry in archive.infolist() if not entry.is_dir()]
+            for entry in files:
+                if entry.filename not in FILES:
+                    return f"it brings the file {entry.filename!r:.80}"
+                if entry.file_size > MOST_FILE:
+                    return f"its file {entry.filename} has more than {MOST_FILE} bytes"
+            document = json.loads(archive.read("config/config_fed_client.json"))
+    except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile, zlib.error, RecursionError) as error:
+        return f"its files cannot be read ({type(error).__name__})"
+    allowed = [client_settings(path) for path in executors]
+    return "" if document in allowed else "its settings are not those of a run"
+
+
+def client_settings(executor: str) -> dict[str, Any]:
+    """Return all that a run's settings may say at a party: the one class, without arguments."""
+    return {"format_version": 2, "executors": [{"tasks": ["flora"], "executor": {"path": executor, "args": {}}}]}
+
+
+def command_refusal(command: str) -> str:
+    """Return why a scientist's command is refused at the aggregator; empty where it is not."""
+    name = command.split(maxsplit=1)[0] if command.strip() else ""
+    return "" if name in COMMANDS else "it is not among what a scientist needs"

@@ -1,15 +1,23 @@
-"""Who is not let in: wrong, expired and borrowed certificates, plaintext, and a party that sends what it must not."""
+"""Who is not let in: wrong, expired and borrowed certificates, plaintext, a party that sends what it must not, and
+intruders with good certificates, who write to others what NVFlare would obey."""
 
+import hashlib
 import json
+import os
 import re
 import shutil
 import socket
 import ssl
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -17,6 +25,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 
 from flora.engines.nvflare.consortium import Consortium
 from flora.engines.nvflare.kits import make_kits
+from flora.engines.nvflare.service import end_tree
+from flora.party.audit import verify
+from tests.engines.nvflare import nvflare_topics as topics
 from tests.network.conftest import Network, Open, make_network
 
 pytestmark = pytest.mark.network
@@ -248,3 +259,240 @@ def test_a_message_of_another_step_or_size_ends_the_training_and_names_the_party
 
     assert re.search(said, run.text.replace("\n", " ")), run.text
     assert not (network.folder / "out" / "result.json").exists()
+
+
+# -- intruders with good certificates: a peer, the scientist and the aggregator, each without a guard of its own
+
+ROOT = Path(__file__).parents[2]
+UNGUARDED = """
+import sys
+if any("nvflare" in word for word in sys.orig_argv):
+    import flora.engines.nvflare.gate as gate
+    gate.watch_cells = gate.watch_orders = gate.watch_commands = lambda *_: None
+"""
+CHANGES = ("log", "desk", "audit", "worker.json", "lock", "party.json", "rc", "pool_stats")  # what a run writes
+
+
+@dataclass
+class Intruder:
+    """NVFlare's own program with a good kit, in a process of its own."""
+
+    role: str
+    kit: Path
+    folder: Path
+    attacks: int = 0
+
+    def start(self) -> "Intruder":
+        self.folder.mkdir()
+        command = [sys.executable, "-m", "tests.network.attacker", self.role, str(self.kit), str(self.folder)]
+        path = f"{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+        with (self.folder / "log").open("wb") as log:
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, stdout=log, stderr=subprocess.STDOUT
+            )
+        self._until(self.folder / "ready")
+        return self
+
+    def _until(self, file: Path, seconds: float = 300.0) -> None:
+        began = time.monotonic()
+        while not file.exists():
+            assert self.process.poll() is None, (self.folder / "log").read_text(errors="replace")[-3000:]
+            assert time.monotonic() - began < seconds, (self.folder / "log").read_text(errors="replace")[-3000:]
+            time.sleep(0.2)
+
+    def attack(self, *targets: str, table: Path, claims: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+        """Attack, and return all that came back."""
+        draft = self.folder / "asked"
+        asked = {"targets": targets, "table": str(table), "claims": claims, "known": everything()}
+        draft.write_text(json.dumps(asked))
+        draft.replace(self.folder / f"attack-{self.attacks}.json")
+        answers = self.folder / f"answers-{self.attacks}.json"
+        self.attacks += 1
+        self._until(answers)
+        found: list[dict[str, Any]] = json.loads(answers.read_bytes())
+        return found
+
+    def end(self) -> None:
+        end_tree(self.process.pid)
+        self.process.wait()
+
+
+@cache
+def everything() -> dict[str, Any]:
+    """Return all that the installed NVFlare listens to, from its source."""
+    found = topics.listeners()
+    stars = {one.channel for one in found if one.topic == "*" and one.channel} - {"admin"}
+    pairs = {(one.channel, one.topic) for one in found if one.channel and one.topic not in (None, "*")}
+    pairs |= {(channel, word) for channel in stars for word in topics.words()}
+    return {"orders": topics.orders(), "pairs": sorted(pairs)}
+
+
+@pytest.fixture
+def intruders(tmp_path: Path) -> Iterator[Any]:
+    started: list[Intruder] = []
+
+    def start(role: str, kit: Path) -> Intruder:
+        started.append(Intruder(role, kit, tmp_path / f"intruder-{len(started)}"))
+        return started[-1].start()
+
+    yield start
+    for intruder in started:
+        intruder.end()
+
+
+def contents(kit: Path) -> dict[str, str]:
+    """Return a digest of every file of a kit that a party itself does not write while it runs."""
+    files = {str(p.relative_to(kit)): p for p in kit.rglob("*") if p.is_file()}
+    kept = {name: p for name, p in files.items() if not any(word in name for word in CHANGES)}
+    return {name: hashlib.sha256(p.read_bytes()).hexdigest() for name, p in kept.items()}
+
+
+def refusals(kit: Path) -> list[str]:
+    """Return what a kit's audit log says of refusals; the log must be whole."""
+    return [entry.note for entry in verify(kit / "state" / "audit.jsonl") if entry.what == "refused"]
+
+
+def kept_out(network: Network, victim: str, before: dict[str, str]) -> None:
+    """See that a victim is as it was, runs, and tells of it."""
+    kit = network.kits / victim
+    assert contents(kit) == before
+    assert network.commands[victim].running.poll() is None
+    assert refusals(kit)
+    assert len(refusals(kit)) < 60
+    network.commands[victim].until("refused ", seconds=10)
+
+
+def secrets(network: Network, victim: str) -> list[str]:
+    key = (network.kits / victim / "startup" / "client.key").read_text().splitlines()[1]
+    return [key, network.data(victim).read_text().splitlines()[-1], "PRIVATE KEY", "flora-kit.json"]
+
+
+def two(opened: Open, environment: dict[str, str] | None = None) -> Network:
+    """An aggregator and south; north is left to the intruder."""
+    network = opened({"north": 60, "south": 60})
+    network.run("aggregator", ["aggregator", str(network.kits / "aggregator")], environment)
+    network.commands["aggregator"].until("ready for the parties", seconds=200)
+    network.party("south", environment=environment).until("connected to the aggregator", seconds=200)
+    (network.kits / "south" / "state" / "studies").mkdir()
+    (network.kits / "south" / "state" / "studies" / "a.db").write_text("a search")
+    return network
+
+
+def test_without_the_guard_a_peer_reads_and_deletes(opened: Open, intruders: Any, tmp_path: Path) -> None:
+    """The attack is a real one: this is what the tests below would see if the guard were not there."""
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open" / "sitecustomize.py").write_text(UNGUARDED)
+    path = f"{tmp_path / 'open'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    network = two(opened, {"PYTHONPATH": path})
+    answers = json.dumps(intruders("peer", network.kits / "north").attack("south", table=network.data("south")))
+    assert "PRIVATE KEY" in answers
+    assert secrets(network, "south")[1] in answers
+    assert not (network.kits / "south" / "state" / "studies").exists()
+
+
+def test_a_peer_gets_nothing_from_another_party(opened: Open, intruders: Any) -> None:
+    network = two(opened)
+    before = contents(network.kits / "south")
+    peer = intruders("peer", network.kits / "north")
+    answers = peer.attack("south", table=network.data("south"), claims=("server", "south", "_admin_x"))
+    assert answers == []
+    assert refusals(network.kits / "aggregator")  # it did not even get through
+    assert contents(network.kits / "south") == before
+    assert network.commands["south"].running.poll() is None
+
+
+def test_a_peer_gets_nothing_even_where_the_aggregator_lets_it_through(
+    opened: Open, intruders: Any, tmp_path: Path
+) -> None:
+    network = opened({"north": 60, "south": 60})
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open" / "sitecustomize.py").write_text(UNGUARDED)
+    path = f"{tmp_path / 'open'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    network.run("aggregator", ["aggregator", str(network.kits / "aggregator")], {"PYTHONPATH": path})
+    network.commands["aggregator"].until("ready for the parties")
+    network.party("south").until("connected to the aggregator")
+    before = contents(network.kits / "south")
+    assert intruders("peer", network.kits / "north").attack("south", table=network.data("south")) == []
+    kept_out(network, "south", before)
+    assert any("from north" in note for note in refusals(network.kits / "south"))
+
+
+def test_a_peer_gets_nothing_from_the_aggregator(opened: Open, intruders: Any) -> None:
+    network = two(opened)
+    peer = intruders("peer", network.kits / "north")
+    before = contents(network.kits / "aggregator")
+    answers = peer.attack("server", table=network.data("south"), claims=("server", "south", "server.x"))
+    allowed = {"challenge", "register", "heart_beat", "quit", "report_job_failure", "bye"}
+    assert {answer.get("topic") for answer in answers} <= allowed
+    assert {answer.get("channel") for answer in answers} <= {"task", "cellnet.channel"}
+    after = contents(network.kits / "aggregator")
+    assert after == before
+    assert network.commands["aggregator"].running.poll() is None
+
+
+def test_the_scientist_gets_nothing_but_what_a_scientist_needs(opened: Open, intruders: Any) -> None:
+    network = two(opened)
+    before = {name: contents(network.kits / name) for name in ("south", "aggregator")}
+    kit = network.kits / "aggregator" / "scientist"
+    answers = intruders("scientist", kit).attack("south", "server", table=network.data("south"))
+    assert [answer for answer in answers if answer.get("target") == "south"] == []
+    text = json.dumps(answers)
+    assert not [secret for secret in secrets(network, "south") if secret in text]
+    assert "server.key" not in re.sub(r"cat server startup/server.key", "", text)
+    assert {name: contents(network.kits / name) for name in before} == before
+    assert refusals(network.kits / "aggregator")
+    for name in before:
+        assert network.commands[name].running.poll() is None
+
+
+def test_the_aggregator_gets_nothing_from_a_party_at_rest(opened: Open, intruders: Any) -> None:
+    network = opened({"south": 60})
+    hostile = _hostile(network, intruders)
+    network.party("south").until("connected to the aggregator")
+    before = contents(network.kits / "south")
+    claims = ("north", "south.5bad8af9-c4b2-4c94-99cd-b8ccacca2c0c", "server.5bad8af9-c4b2-4c94-99cd-b8ccacca2c0c")
+    answers = hostile.attack("south", table=network.data("south"), claims=claims)
+    assert {answer["body"] for answer in answers if answer["channel"] == "admin"} <= {"'refused'"}
+    assert {(answer["channel"], answer["topic"]) for answer in answers} <= {
+        ("admin", "admin"),
+        ("cellnet.channel", "bye"),
+    }
+    kept_out(network, "south", before)
+
+
+def _hostile(network: Network, intruders: Any) -> Intruder:
+    """Start NVFlare's server with the aggregator's kit, as FLoRA would, but without the guard."""
+    from flora.engines.nvflare.consortium import AGGREGATOR, Kit
+    from flora.engines.nvflare.kits import place_state
+
+    kit = Kit.open(network.kits / "aggregator", AGGREGATOR)
+    kit.state.mkdir(exist_ok=True)
+    (kit.state / "desk").mkdir(exist_ok=True)
+    place_state(kit)
+    found: Intruder = intruders("aggregator", kit.path)
+    return found
+
+
+def test_the_aggregator_and_a_peer_get_nothing_during_a_run(opened: Open, intruders: Any) -> None:
+    """The hostile aggregator lets the peer's messages through; the run itself ends well."""
+    network = opened({"north": 60, "south": 400})
+    hostile = _hostile(network, intruders)
+    network.party("north").until("connected to the aggregator")
+    network.party("south").until("connected to the aggregator")
+    before = contents(network.kits / "south")
+    run = network.tune("out", "--model", "svm", "--trials", "40", "--cv", "5")
+    network.commands["south"].until("search: begins")
+    job = next(p.name for p in (network.kits / "south").iterdir() if re.fullmatch(r"[0-9a-f]{8}-[-0-9a-f]{27}", p.name))
+    answers = hostile.attack(
+        f"south.{job}", "south", table=network.data("south"), claims=(f"north.{job}", "north", f"south.{job}")
+    )
+    text = json.dumps(answers)
+    assert not [secret for secret in secrets(network, "south") if secret in text]
+    ours = {("admin", "admin"), ("cellnet.channel", "bye"), ("aux_communication", "__end_run__")}
+    assert {(answer["channel"], answer["topic"]) for answer in answers} <= ours
+    assert {answer["body"] for answer in answers if answer["channel"] == "admin"} <= {"'refused'"}
+    after = {name: digest for name, digest in contents(network.kits / "south").items() if name in before}
+    assert after == before
+    assert refusals(network.kits / "south")
+    assert network.commands["south"].running.poll() is None
+    run.end()  # an aggregator may end its own run, and this one did

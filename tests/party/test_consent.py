@@ -136,7 +136,7 @@ def test_the_forms_of_pairs(document: Any, pairs: Pairs) -> None:
 def test_all_is_allowed_to_a_program_and_not_by_a_file() -> None:
     everything = Consent.of_everything()
     everything.check(asked("certify", 1000, family="x.y:Z", scoring="max_error", trials=10_000))
-    everything.check_rows(1)
+    everything.check_rows(0)
     everything.check_seconds(1e300)
     assert everything.pairs == Pairs()
     with pytest.raises(InputError, match="families must be a list, got None"):
@@ -159,7 +159,7 @@ def test_all_is_allowed_to_a_program_and_not_by_a_file() -> None:
         ({"most_seconds": 0}, "most_seconds must be a number above 0, got 0"),
         ({"most_seconds": "60"}, "most_seconds must be a finite number, got '60'"),
         ({"most_seconds": 10**400}, "most_seconds must be a finite number, got 1000"),
-        ({"fewest_rows": -1}, "fewest_rows must be a whole number from 1"),
+        ({"fewest_rows": -1}, "fewest_rows must be a whole number from 0"),
         ({"certificate": "yes"}, "certificate must be true or false, got 'yes'"),
         ({"certificate": 1}, "certificate must be true or false, got 1"),
         ({"pairs": "rounded"}, 'pairs: it is "as-is", or an object with "rounded": DIGITS or "best": COUNT or both'),

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from flora.engines.nvflare.certificates import check_certificate
+from flora.engines.nvflare.certificates import check_certificate, ending
 from flora.engines.nvflare.consortium import AGGREGATOR, Consortium, Kit
 from flora.engines.nvflare.kits import make_kits
 from flora.errors import InputError
@@ -55,3 +55,16 @@ def test_another_time_or_name_is_said_at_home(
     certificate.write_text("none")
     with pytest.raises(InputError, match="not a certificate that can be read"):
         check_certificate(Kit.open(tmp_path / "north", "party"))
+
+
+@pytest.mark.parametrize(
+    ("days", "said"), [(200, ""), (61.5, ""), (59, "client.crt ends in 58 days"), (1.5, "in 1 days")]
+)
+def test_the_end_is_said_sixty_days_before(made: Path, tmp_path: Path, days: float, said: str) -> None:
+    shutil.copytree(made / "north", tmp_path / "north")
+    now = datetime.now(UTC)
+    certificate = tmp_path / "north" / "startup" / "client.crt"
+    written(certificate, "north", now - timedelta(days=9), now + timedelta(days=days))
+    warning = ending(Kit.open(tmp_path / "north", "party"))
+    assert said in warning
+    assert bool(said) == bool(warning)

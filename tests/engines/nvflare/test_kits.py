@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
 
 from flora.engines.nvflare.consortium import AGGREGATOR, Consortium, Kit
 from flora.engines.nvflare.kits import make_kits, place_state
@@ -158,3 +159,62 @@ def test_a_kit_is_of_the_role_that_is_wanted(made: Path, tmp_path: Path) -> None
         Kit.open(made / "aggregator", "party")
     with pytest.raises(InputError, match="is not a kit of flora project"):
         Kit.open(tmp_path, "party")
+
+
+def test_the_authority_keeps_the_root_alone_and_shows_it_to_nobody(tmp_path: Path) -> None:
+    out = tmp_path / "kits"
+    make_kits(Consortium.from_document(GOOD), out)
+    (state,) = (out / "authority").rglob("cert.json")
+    assert set(json.loads(state.read_bytes())) == {"root_cert", "root_pri_key"}
+    text = b"".join(path.read_bytes() for path in (out / "authority").rglob("*") if path.is_file())
+    assert text.count(b"PRIVATE KEY") == 2  # begin and end of one
+    for path in (out / "authority", *(out / "authority").rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_a_later_party_is_signed_by_the_same_root(tmp_path: Path) -> None:
+    out = tmp_path / "kits"
+    make_kits(Consortium.from_document(GOOD), out)
+    make_kits(Consortium.from_document({**GOOD, "parties": ["north", "south", "west"]}), out)
+    root = x509.load_pem_x509_certificate((out / "north" / "startup" / "rootCA.pem").read_bytes())
+    west = x509.load_pem_x509_certificate((out / "west" / "startup" / "client.crt").read_bytes())
+    west.verify_directly_issued_by(root)
+    (state,) = (out / "authority").rglob("cert.json")
+    assert set(json.loads(state.read_bytes())) == {"root_cert", "root_pri_key"}
+
+
+def test_certificates_hold_for_years(made: Path) -> None:
+    startup = made / "north" / "startup"
+    for name, years in (("rootCA.pem", 10), ("client.crt", 5)):
+        found = x509.load_pem_x509_certificate((startup / name).read_bytes())
+        assert abs((found.not_valid_after_utc - found.not_valid_before_utc).days - 365.25 * years) < 5
+
+
+def test_a_root_of_an_earlier_version_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its certificates ended after 360 days; a new party's cannot outlive it."""
+    monkeypatch.setattr("flora.engines.nvflare.authority.ROOT_DAYS", 360)
+    out = tmp_path / "kits"
+    make_kits(Consortium.from_document(GOOD), out)
+    monkeypatch.undo()
+    make_kits(Consortium.from_document({**GOOD, "parties": ["north", "south", "west"]}), out)
+    startup = out / "west" / "startup"
+    root, west = (
+        x509.load_pem_x509_certificate((startup / name).read_bytes()) for name in ("rootCA.pem", "client.crt")
+    )
+    assert west.not_valid_after_utc == root.not_valid_after_utc
+
+
+def test_the_aggregator_has_room_for_all_its_parties(tmp_path: Path) -> None:
+    many = [f"p{number}" for number in range(150)]
+    consortium = Consortium.from_document({**GOOD, "parties": many})
+    folder = tmp_path / "aggregator"
+    (folder / "local").mkdir(parents=True)
+    servers: Any = [{"max_num_clients": 100}]
+    storage = {"args": {"storage": {"args": {}}}}
+    resources = {"servers": servers, "components": [], "snapshot_persistor": storage}
+    (folder / "local" / "resources.json").write_text(json.dumps(resources))
+    place_state(Kit(folder, AGGREGATOR, "flora.example.org", consortium))
+    assert json.loads((folder / "local" / "resources.json").read_bytes())["servers"][0]["max_num_clients"] == 150
+    grpc = json.loads((folder / "local" / "comm_config.json").read_bytes())["grpc"]
+    assert grpc["max_workers"] >= 300
+    assert ["grpc.so_reuseport", 0] in grpc["options"]

@@ -1,9 +1,13 @@
 """A look at a kit's own certificate before it is shown to anybody: what is wrong with it is better said at home."""
 
 from datetime import UTC, datetime
+from pathlib import Path
+from stat import S_IMODE
 
 from flora.engines.nvflare.consortium import AGGREGATOR, Kit
 from flora.errors import InputError
+
+WARN_DAYS = 60
 
 
 def check_certificate(kit: Kit) -> None:
@@ -11,7 +15,7 @@ def check_certificate(kit: Kit) -> None:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    path = kit.path / "startup" / ("server.crt" if kit.role == AGGREGATOR else "client.crt")
+    path = _file(kit, "crt")
     try:
         certificate = x509.load_pem_x509_certificate(path.read_bytes())
     except (OSError, ValueError) as error:
@@ -27,3 +31,33 @@ def check_certificate(kit: Kit) -> None:
     names = [str(name.value) for name in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
     if names != [kit.name]:
         raise InputError(f"{path}: is the certificate of {' '.join(names) or 'nobody'!r}, the kit is of {kit.name!r}")
+
+
+def _file(kit: Kit, suffix: str) -> Path:
+    return kit.path / "startup" / f"{'server' if kit.role == AGGREGATOR else 'client'}.{suffix}"
+
+
+def check_key(kit: Kit) -> None:
+    """Raise where the kit's private key is not there, or is there for everybody."""
+    path = _file(kit, "key")
+    try:
+        mode = S_IMODE(path.stat().st_mode)
+    except OSError as error:
+        raise InputError(f"{path}: a kit needs its private key ({error.strerror})") from error
+    if mode & 0o077:
+        raise InputError(f"{path}: others can read this private key (mode {mode:04o}); do: chmod 600 {path}")
+
+
+def ending(kit: Kit) -> str:
+    """Return a warning where the kit's certificate, or the root that it hangs on, ends soon; else nothing."""
+    from cryptography import x509
+
+    ends = []
+    for path in (_file(kit, "crt"), kit.path / "startup" / "rootCA.pem"):
+        certificate = x509.load_pem_x509_certificate(path.read_bytes())
+        ends.append((certificate.not_valid_after_utc, path.name))
+    last, name = min(ends)
+    days = (last - datetime.now(UTC)).days
+    if days > WARN_DAYS:
+        return ""
+    return f"warning: {name} ends in {days} days, on {last:%Y-%m-%d}; ask the consortium for a new kit before that"

@@ -13,31 +13,23 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-import msgpack
 from nvflare.fuel.f3.cellnet.core_cell import CoreCell
 from nvflare.fuel.f3.cellnet.defs import CellChannel, MessageHeaderKey, MessageType
 from nvflare.fuel.f3.cellnet.utils import new_cell_message
 from nvflare.fuel.f3.drivers.driver_params import DriverParams
 from nvflare.fuel.f3.sfm.conn_manager import ConnManager, NullConnection
 from nvflare.fuel.f3.sfm.constants import HandshakeKeys, Types
-from nvflare.fuel.f3.sfm.prefix import PREFIX_LEN, Prefix
-from nvflare.fuel.f3.streaming.stream_const import (
-    STREAM_ACK_TOPIC,
-    STREAM_CHANNEL,
-    STREAM_DATA_TOPIC,
-    STREAM_ERROR_TOPIC,
-    StreamHeaderKey,
-)
+from nvflare.fuel.f3.sfm.prefix import Prefix
+from nvflare.fuel.f3.streaming.stream_const import STREAM_CHANNEL, STREAM_DATA_TOPIC, StreamHeaderKey
 from nvflare.fuel.hci.server.reg import ServerCommandRegister
 from nvflare.fuel.utils.constants import Mode
 from nvflare.private.admin_defs import error_reply
 from nvflare.private.fed.client.admin import FedAdminAgent
 
-from flora.engines.nvflare.alarm import Alarm, printable
+from flora.engines.nvflare.alarm import Alarm
 from flora.engines.nvflare.guard import (
     REPLY,
     REQUEST,
-    SERVER,
     Envelope,
     Guard,
     Order,
@@ -61,13 +53,11 @@ def envelope_of(endpoint: Any, connection: Any, message: Any) -> Envelope:
     """Return what a frame says of itself and what is known of its line; raise where it says too little."""
     headers = message.headers
     channel, topic = str(headers.get(MessageHeaderKey.CHANNEL)), str(headers.get(MessageHeaderKey.TOPIC))
-    if channel == STREAM_CHANNEL:  # a message in pieces: it is judged by what it carries
-        if topic == STREAM_DATA_TOPIC:
-            channel, topic = str(headers[StreamHeaderKey.CHANNEL]), str(headers[StreamHeaderKey.TOPIC])
-        else:
-            words = {STREAM_ACK_TOPIC: "ack", STREAM_ERROR_TOPIC: "error"}
-            channel, topic = "stream", words.get(topic, topic)
-    is_reply = headers[MessageHeaderKey.MSG_TYPE] != MessageType.REQ or channel == CellChannel.RETURN_ONLY
+    in_pieces = (channel, topic) == (STREAM_CHANNEL, STREAM_DATA_TOPIC)
+    if in_pieces:  # it is judged by what it carries
+        channel, topic = str(headers[StreamHeaderKey.CHANNEL]), str(headers[StreamHeaderKey.TOPIC])
+    is_reply = headers[MessageHeaderKey.MSG_TYPE] != MessageType.REQ
+    is_reply = is_reply or (in_pieces and channel == CellChannel.RETURN_ONLY)
     within = connection is None or isinstance(connection, NullConnection)
     return Envelope(
         kind=REPLY if is_reply else REQUEST,
@@ -186,7 +176,7 @@ def _greeting(sfm_conn: Any, frame: Any, parties: Collection[str]) -> str:
     prefix = Prefix.from_bytes(frame)
     if prefix.type != Types.HELLO or sfm_conn.conn.connector.mode != Mode.PASSIVE:
         return ""
-    name = _text(msgpack.unpackb(bytes(frame[PREFIX_LEN + prefix.header_len :]))[HandshakeKeys.ENDPOINT_NAME])
+    name = _text(ConnManager.get_dict_payload(prefix, frame)[HandshakeKeys.ENDPOINT_NAME])
     party = name.split(".", 1)[0]
     return name if party in parties and certificate_of(sfm_conn.conn) == party else ""
 
@@ -249,15 +239,3 @@ def allowed_executors(kit: Path) -> tuple[str, ...]:
     """Return the classes that a run may name at this party: what its own settings say."""
     found = json.loads((kit / "local" / "resources.json").read_bytes())["class_allow_list"]
     return tuple(str(path) for path in found)
-
-
-__all__ = [
-    "SERVER",
-    "allowed_executors",
-    "hear_notices",
-    "keep_out_twins",
-    "printable",
-    "watch_cells",
-    "watch_commands",
-    "watch_orders",
-]

@@ -22,7 +22,9 @@ REQUEST, REPLY = "req", "reply"
 Asked = frozenset[tuple[str, str]]  # channel and topic
 
 BYE: Asked = frozenset({("cellnet.channel", "bye")})  # a cell that stops tells its neighbours; it names itself alone
-STREAM: Asked = frozenset({("stream", "ack"), ("stream", "error")})  # how a message in pieces gets along
+STREAM: Asked = frozenset(
+    {("sm__STREAM", "sm__ACK"), ("sm__STREAM", "sm__ERROR")}
+)  # how a message in pieces gets along
 
 # At a party.
 PARTY_FROM_AGGREGATOR: Asked = frozenset({("admin", "admin")}) | BYE  # and then one of ORDERS, in the message itself

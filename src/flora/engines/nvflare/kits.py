@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -31,15 +32,21 @@ def make_kits(consortium: Consortium, out: Path) -> list[Kit]:
     Where ``out`` holds the same consortium, only the kits of new parties are made: the others' stay as they are.
     """
     require_nvflare()
+    from flora.engines.nvflare.authority import keep_root_alone
+
     _refuse_another(out, consortium)
     out.mkdir(parents=True, exist_ok=True)
     authority = out / AUTHORITY
     authority.mkdir(mode=0o700, exist_ok=True)
-    made = _provision(consortium, authority)
-    kits = [_aggregator_kit(consortium, made, out / AGGREGATOR)]
-    kits += [_party_kit(consortium, made / party, out / party, party) for party in consortium.parties]
-    _write_json(authority / "consortium.json", _document(consortium))
-    shutil.rmtree(made)
+    new = tuple(party for party in consortium.parties if not (out / party).exists())
+    made = _provision(consortium, authority, new)
+    try:
+        kits = [_aggregator_kit(consortium, made, out / AGGREGATOR)]
+        kits += [_party_kit(consortium, made / party, out / party, party) for party in consortium.parties]
+        _write_json(authority / "consortium.json", _document(consortium))
+    finally:
+        shutil.rmtree(made)
+        keep_root_alone(authority)
     return kits
 
 
@@ -59,32 +66,13 @@ def _refuse_another(out: Path, consortium: Consortium) -> None:
             raise InputError(f"{out}: holds another consortium: its {key} is {stored.get(key)!r}, now {value!r}")
 
 
-def _provision(consortium: Consortium, authority: Path) -> Path:
-    """Let NVFlare make keys and certificates; return the folder of its startup kits."""
+def _provision(consortium: Consortium, authority: Path, new: Sequence[str]) -> Path:
+    """Let NVFlare make keys and certificates for new parties; return the folder of its startup kits."""
     from nvflare.lighter.constants import CtxKey, WorkDir
     from nvflare.lighter.provision import prepare_builders, prepare_packager, prepare_project
     from nvflare.lighter.provisioner import Provisioner
 
-    impl = "nvflare.lighter.impl"
-    document: dict[str, Any] = {
-        "api_version": 3,
-        "name": consortium.name,
-        "description": "",
-        "participants": [
-            {"name": consortium.aggregator, "type": "server", "org": "aggregator", "fed_learn_port": consortium.port},
-            *({"name": party, "type": "client", "org": organisation(party)} for party in consortium.parties),
-            {"name": USER, "type": "admin", "org": "aggregator", "role": "lead"},
-        ],
-        "builders": [
-            {"path": f"{impl}.workspace.WorkspaceBuilder", "args": {"template_file": ["master_template.yml"]}},
-            {
-                "path": f"{impl}.static_file.StaticFileBuilder",
-                "args": {"config_folder": "config", "scheme": consortium.scheme},
-            },
-            {"path": f"{impl}.cert.CertBuilder"},
-            {"path": f"{impl}.signature.SignatureBuilder"},
-        ],
-    }
+    document = _project(consortium, authority, new)
     log = _Log()
     with redirect_stderr(log):  # on a failure NVFlare prints a traceback
         context = Provisioner(str(authority), prepare_builders(document), prepare_packager(document)).provision(
@@ -93,6 +81,32 @@ def _provision(consortium: Consortium, authority: Path) -> Path:
     if context.get(CtxKey.BUILD_ERROR):
         raise FloraError(f"{consortium.name}: NVFlare could not make the kits: {log.getvalue()[-500:]}")
     return Path(context[WorkDir.CURRENT_PROD_DIR])
+
+
+def _project(consortium: Consortium, authority: Path, new: Sequence[str]) -> dict[str, Any]:
+    """Return what NVFlare is to make. It always makes a server's kit; that of a later party's turn is thrown away."""
+    from flora.engines.nvflare.authority import root_days
+
+    impl = "nvflare.lighter.impl"
+    return {
+        "api_version": 3,
+        "name": consortium.name,
+        "description": "",
+        "participants": [
+            {"name": consortium.aggregator, "type": "server", "org": "aggregator", "fed_learn_port": consortium.port},
+            *({"name": party, "type": "client", "org": organisation(party)} for party in new),
+            {"name": USER, "type": "admin", "org": "aggregator", "role": "lead"},
+        ],
+        "builders": [
+            {"path": f"{impl}.workspace.WorkspaceBuilder", "args": {"template_file": ["master_template.yml"]}},
+            {
+                "path": f"{impl}.static_file.StaticFileBuilder",
+                "args": {"config_folder": "config", "scheme": consortium.scheme},
+            },
+            {"path": f"{ENGINE}.authority.YearsCertBuilder", "args": {"root_valid_days": root_days(authority)}},
+            {"path": f"{impl}.signature.SignatureBuilder"},
+        ],
+    }
 
 
 class _Log(StringIO):
@@ -178,7 +192,21 @@ def place_state(kit: Kit) -> None:
             component["args"]["uri_root"] = str(kit.state / "jobs")
         if component["id"] == "process_launcher":  # also in a kit of an earlier version
             component["path"] = f"{ENGINE}.launcher.AggregatorLauncher"
+    resources["servers"][0]["max_num_clients"] = len(kit.consortium.parties)
     _write_json(path, resources)
+    _write_json(kit.path / "local" / "comm_config.json", WITHIN | lines_of(len(kit.consortium.parties)))
+
+
+def lines_of(parties: int) -> dict[str, Any]:
+    """Return gRPC's settings for so many parties.
+
+    Each line holds a thread of the pool: a party has one, and another in a run; NVFlare's 100 would keep out the
+    fiftieth. Without ``so_reuseport`` a second aggregator cannot take the same port.
+    """
+    from nvflare.fuel.f3.drivers.net_utils import MAX_FRAME_SIZE
+
+    sizes = [[f"grpc.max_{way}_message_length", MAX_FRAME_SIZE] for way in ("send", "receive")]
+    return {"grpc": {"max_workers": 2 * parties + 32, "options": [*sizes, ["grpc.so_reuseport", 0]]}}
 
 
 def _party_resources(folder: Path) -> Any:

@@ -15,7 +15,6 @@ from flora.party.party import Party
 from flora.party.table import Table
 from flora.problem.space import SearchSpace
 
-
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure
 settings.load_profile("no deadline")
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from flora.core.codec import to_document
-from flora.core.collective import Alone, Floats, Reduction
+from flora.core.collective import Alone, Floats, Integers, Reduction
 from flora.core.threads import in_step
 from flora.errors import CollectiveError, ConsentError, FloraError, InputError
 from flora.models import family_of
@@ -60,12 +60,16 @@ class Other:
     sent: list[Any] = field(default_factory=list)
     rank: int = 0
     size: int = 2
-    far: bool = True
 
     def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
         self.look()
         self.sent.append(np.array(values))
         return np.array(values, dtype=np.float64)
+
+    def add_integers(self, values: Integers) -> Integers:
+        self.look()
+        self.sent.append(np.array(values))
+        return np.array(values, dtype=np.int64)
 
     def allgather(self, data: bytes) -> Sequence[bytes]:
         self.look()
@@ -383,10 +387,10 @@ def test_parties_train_the_same_model_behind_gates_and_each_writes_down_its_sums
 
 class TestWatchedCollective:
     def test_it_is_the_same_collective(self) -> None:
-        watched = WatchedCollective(Other(rank=1, size=3, far=True), lambda: False)
-        assert (watched.rank, watched.size, watched.far) == (1, 3, True)
+        watched = WatchedCollective(Other(rank=1, size=3), lambda: False)
+        assert (watched.rank, watched.size) == (1, 3)
         near = WatchedCollective(Alone(), lambda: False)
-        assert (near.rank, near.size, near.far) == (0, 1, False)
+        assert (near.rank, near.size) == (0, 1)
         assert near.allreduce(np.array([1.0, 2.0]), "max").tolist() == [1, 2]
 
     def test_the_reduction_is_passed_on(self) -> None:
@@ -404,8 +408,10 @@ class TestWatchedCollective:
         assert watched.allreduce(table.T).shape == (3, 2)  # not contiguous
         assert watched.allgather(b"mine") == [b"mine", b"other"]
         watched.allreduce(np.array([1, 2]))  # whole numbers travel as floats
-        assert (watched.calls, watched.sent, watched.received) == (3, 48 + 4 + 16, 48 + 9 + 16)
+        assert watched.add_integers(np.array([-1, 2**62])).tolist() == [-1, 2**62]
+        assert (watched.calls, watched.sent, watched.received) == (4, 48 + 4 + 16 + 16, 48 + 9 + 16 + 16)
         data = np.ascontiguousarray(table.T).tobytes() + b"mine" + np.array([1.0, 2.0]).tobytes()
+        data += np.array([-1, 2**62], dtype=np.int64).tobytes()
         assert watched.digest.hexdigest() == hashlib.sha256(data).hexdigest()
 
     def test_it_knows_how_long_it_waited(self) -> None:

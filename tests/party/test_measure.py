@@ -78,3 +78,22 @@ def test_the_number_of_jobs_changes_nothing() -> None:
         assert confirm(rows(), PLAN, SVM, configs, party="a") == confirm(
             rows(), PLAN, SVM, configs, party="a", spread=spread
         )
+
+
+@dataclass(frozen=True)
+class Lucky(SupportVectors):
+    """Its score is the seed's doing alone."""
+
+    def score(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
+        return [(config, seed % 997 / 997)]
+
+
+def test_luck_is_the_same_for_all_configs_and_not_that_of_the_search() -> None:
+    configs = [{"C": 9.0, "gamma": 0.1, "tol": 1e-3}]
+    default, other = confirm(rows(), PLAN, Lucky(), configs, party="a")
+    assert default.trial.loss == other.trial.loss
+    assert (other.gain, other.gain_error) == (0.0, 0.0)
+    assert confirm(rows(), PLAN, Lucky(), configs, party="b")[0].trial.loss != default.trial.loss
+    assert search_locally(rows(), replace(PLAN, trials=1), Lucky(), party="a").trials[0].loss != default.trial.loss

@@ -31,7 +31,7 @@ from flora.engines.nvflare.session import NoAggregatorError, Session, read_outco
 from flora.errors import FloraError, InputError
 from flora.program.request import Request
 
-ENGINE = "flora_lab.network.engine"
+CONTROLLER, EXECUTOR = "flora_lab.network.engine.BenchmarkController", "flora_lab.network.engine.BenchmarkExecutor"
 GOAL = "15,000 rows of 30 columns at 3 parties, 100 trees of 31 leaves: at most 60 s"
 LONGEST = 900.0  # seconds
 
@@ -87,7 +87,7 @@ def _allow(kit: Kit, rows: int) -> None:
     """Let the kit run the benchmark's classes, and tell a party how many rows to make up."""
     path = kit.path / "local" / "resources.json"
     resources = json.loads(path.read_bytes())
-    resources["class_allow_list"] = [ENGINE]
+    resources["class_allow_list"] = [CONTROLLER, EXECUTOR]
     path.write_text(json.dumps(resources), "utf-8")
     kit.state.mkdir(mode=0o700, exist_ok=True)
     (kit.state / "benchmark.json").write_text(json.dumps({"rows": rows}), "utf-8")
@@ -114,7 +114,7 @@ def _measured(line: Session, began: float) -> dict[str, Any]:
     parties = line.kit.consortium.parties
     while len(line.connected()) < len(parties):
         in_time()
-    CLASSES["benchmark"] = (f"{ENGINE}.BenchmarkController", f"{ENGINE}.BenchmarkExecutor")
+    CLASSES["benchmark"] = (CONTROLLER, EXECUTOR)
     job = line.submit(run_for(line.kit, Request()), "benchmark")
     while line.ended(job) is None:
         in_time()

@@ -1,13 +1,13 @@
-"""Trees: a training by all parties, and the local search's fits, beside scikit-learn's and LightGBM's own.
+"""``flora-lab speed``: trees, as all parties train them and as the search fits them, beside others' own.
 
-``python -m flora_lab.speed.trees --data DIR`` prints the tables. Times are a process's own seconds on one core
+Others are scikit-learn and LightGBM. Times are a process's own seconds on one core
 (``time.process_time``), so that other work on the machine weighs less; what is compared is run in turn. LightGBM is
 compared where it is installed.
 """
 
-import argparse
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +21,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 
+from flora.cli.options import options_of
 from flora.core.collective import Alone, Integers
 from flora.core.workers import one_thread
 from flora.models.hgb.bins import agree_on_bins
@@ -29,10 +30,11 @@ from flora.models.hgb.family import GradientBoosting
 from flora.models.hgb.settings import Settings
 from flora.models.rows import Rows
 from flora.problem.path import path_through
+from flora.problem.plan import at_least
 from flora.problem.schema import Column, Schema
 from flora.problem.space import Config
-from flora_lab.paper.datasets import TARGET, folder, load
-from flora_lab.paper.machine import machine
+from flora_lab.datasets import TARGET, data_folder, load
+from flora_lab.machine import machine
 
 FAMILY = GradientBoosting()
 DATASETS = ("eeg-eye-state", "electricity")
@@ -41,17 +43,37 @@ ROWS, COLUMNS, TREES = 15_000, 30, 100
 Seconds = NDArray[np.float64]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+@dataclass(frozen=True)
+class SpeedOptions:
+    """What ``flora-lab speed`` was asked for."""
+
+    data: Path | None
+    repeats: int
+    configs: int
+
+    def __post_init__(self) -> None:
+        at_least("repeats", self.repeats, 1)
+        at_least("configs", self.configs, 1)
+
+
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="the folder of the paper's datasets ($FLORA_DATA, or OpenML)"
+    )
+    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="of each training (%(default)s)")
+    parser.add_argument(
+        "--configs", type=int, default=8, metavar="N", help="of the search, each on three folds (%(default)s)"
+    )
+
+
+def run(parsed: Namespace) -> None:
     """Measure, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="the folder of the paper's datasets ($FLORA_DATA, else OpenML)")
-    parser.add_argument("--repeats", type=int, default=5, help="of each training (%(default)s)")
-    parser.add_argument("--configs", type=int, default=8, help="of the search, each on three folds (%(default)s)")
-    chosen = parser.parse_args(arguments)
+    options = options_of(SpeedOptions, parsed)
     with one_thread():
-        lines = [*_about(), *training_table(chosen.repeats)]
+        lines = [*_about(), *training_table(options.repeats)]
         for name in DATASETS:
-            lines += search_table(name, folder(chosen.data), chosen.configs)
+            lines += search_table(name, data_folder(options.data), options.configs)
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -220,7 +242,7 @@ def made_up_rows(rows: int, columns: int) -> Rows:
 def a_third(name: str, data: Path | None) -> Rows:
     """Return a third of a dataset's rows, as one of three parties would have them."""
     table = load(name, data).sample(frac=1 / 3, random_state=0)
-    y = table.pop(TARGET).to_numpy(dtype=np.int64)
+    y = table.pop(TARGET).astype(int).to_numpy(dtype=np.int64)
     return Rows(table.to_numpy(dtype=np.float64), y, _schema(table.shape[1]))
 
 
@@ -261,7 +283,3 @@ def _about() -> list[str]:
 
 def _spread(seconds: Seconds) -> str:
     return f"{np.median(seconds):.2f} ({seconds.min():.2f} to {seconds.max():.2f})"
-
-
-if __name__ == "__main__":
-    main()

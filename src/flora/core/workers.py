@@ -1,8 +1,9 @@
 """How independent pieces of work are shared out: one after the other, or over processes of this machine."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 from flora.errors import FloraError
@@ -53,12 +54,12 @@ def one_thread() -> Iterator[None]:
     OpenMP's limit belongs to a thread, and BLAS's to the process, where threadpoolctl obeys the thread that asked
     first: so who starts threads holds this around them, and each of them holds it too.
     """
-    with _thread_pools().limit(limits=1):
+    with _thread_pools(len(sys.modules)).limit(limits=1):
         yield
 
 
-@cache
-def _thread_pools() -> Any:
+@lru_cache(maxsize=1)
+def _thread_pools(modules: int) -> Any:  # noqa: ARG001  (a module that came later may have brought a library of its own)
     import scipy.linalg  # noqa: F401  (a library must be loaded to be found)
     import sklearn.utils  # noqa: F401
     from threadpoolctl import ThreadpoolController

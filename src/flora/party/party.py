@@ -188,7 +188,7 @@ def train_as(parties: Sequence[Party], step: Train, family: ModelFamily, train: 
                 for party, own in zip(parties, rows, strict=True)
             ]
             judges = [Held(held, plan.scoring) for _, held in pairs]
-            first = train(config, [kept for kept, _ in pairs], judges if step.choose else None)
+            first = train(config, [kept for kept, _ in pairs], held=judges if step.choose else None)
             losses = [_loss_on(held, first.model, plan.scoring) for _, held in pairs]
             config = first.config
         done = train(config, rows)

@@ -13,6 +13,7 @@ from flora.engines.nvflare import collective as collective_module
 from flora.engines.nvflare import hub as hub_module
 from flora.engines.nvflare.collective import (
     CellCollective,
+    answer_from_message,
     answer_to_message,
     header_of,
     message,

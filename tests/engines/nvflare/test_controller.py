@@ -46,7 +46,7 @@ def sends(controller: FloraController, party: str, result: Any) -> Asked:
 
 
 def letter(party: str) -> Shareable:
-    return fill(Shareable(), Answer("reply"), reply_text(DescribeReply(party, 7), STEP))  # type: ignore[no-any-return]
+    return fill(Shareable(), Answer("reply"), reply_text(DescribeReply(party, 7), STEP))
 
 
 def test_a_reply_is_taken_over_and_kept(controller: FloraController) -> None:

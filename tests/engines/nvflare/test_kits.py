@@ -210,7 +210,7 @@ def test_the_aggregator_has_room_for_all_its_parties(tmp_path: Path) -> None:
     folder = tmp_path / "aggregator"
     (folder / "local").mkdir(parents=True)
     servers: Any = [{"max_num_clients": 100}]
-    storage = {"args": {"storage": {"args": {}}}}
+    storage: Any = {"args": {"storage": {"args": {}}}}
     resources = {"servers": servers, "components": [], "snapshot_persistor": storage}
     (folder / "local" / "resources.json").write_text(json.dumps(resources))
     place_state(Kit(folder, AGGREGATOR, "flora.example.org", consortium))

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from nvflare.fuel.flare_api.api_spec import AuthorizationError, JobNotRunning
 
-from flora.engines.nvflare import session as module
 from flora.engines.nvflare.consortium import Consortium, Kit
 from flora.engines.nvflare.job import Run
 from flora.engines.nvflare.session import NoAggregatorError, Session
@@ -37,7 +36,7 @@ class Api:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("flora.engines.nvflare.session.time.monotonic", lambda: now[0])
     return now
 
 

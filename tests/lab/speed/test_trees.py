@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from flora_lab.speed import trees
 
 from flora.problem.space import Config
+from flora_lab.speed import trees
 
 
 def test_the_training_table_compares_with_pooled(monkeypatch: pytest.MonkeyPatch) -> None:

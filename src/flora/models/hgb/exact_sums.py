@@ -84,33 +84,50 @@ class Units:
 
     def words_for(self, bins: int) -> int:
         """Return how many words a node with so many bins takes."""
-        return bins * (1 if self.hessian is None else 2) + -(-bins // self.counts_a_word)
+        return self._counts_from(bins) + -(-bins // self.counts_a_word)
 
     def pack(self, histograms: Sequence[Histograms], used: Integers) -> Integers:
         """Return the words of nodes' histograms; ``used`` are the places of the bins that can hold rows."""
-        bins = np.stack([one.reshape(-1)[used] for one in histograms])  # (nodes, bins)
-        parts = [(bins["sum_gradients"] / self.gradient).astype(np.int64)]
-        if self.hessian is not None:
-            parts.append((bins["sum_hessians"] / self.hessian).astype(np.int64))
-        parts.append(self._packed_counts(bins["count"]))
-        return np.concatenate(parts, axis=1).reshape(-1)
+        bins = len(used)
+        words = np.empty((len(histograms), self.words_for(bins)), dtype=np.int64)
+        counts = np.empty((len(histograms), bins), dtype=np.int64)
+        for k, one in enumerate(histograms):  # field by field: NumPy is slow at records
+            flat = one.reshape(-1)
+            words[k, :bins] = flat["sum_gradients"].take(used) / self.gradient
+            if self.hessian is not None:
+                words[k, bins : 2 * bins] = flat["sum_hessians"].take(used) / self.hessian
+            counts[k] = flat["count"].take(used)
+        words[:, self._counts_from(bins) :] = self._packed_counts(counts)
+        return words.reshape(-1)
 
     def unpack(self, words: Integers, used: Integers, shape: tuple[int, int]) -> list[Histograms]:
         """Return the histograms, of a (columns, bins) shape each, that summed words stand for."""
-        by_node = words.reshape(-1, self.words_for(len(used)))
-        found = np.zeros((len(by_node), shape[0] * shape[1]), dtype=HISTOGRAM_DTYPE)
-        found["sum_gradients"][:, used] = by_node[:, : len(used)] * self.gradient
-        if self.hessian is not None:
-            found["sum_hessians"][:, used] = by_node[:, len(used) : 2 * len(used)] * self.hessian
-        counts = by_node[:, self.words_for(len(used)) - -(-len(used) // self.counts_a_word) :]
-        found["count"][:, used] = self._unpacked_counts(counts)[:, : len(used)]
-        return list(found.reshape(-1, *shape))
+        bins = len(used)
+        by_node = words.reshape(-1, self.words_for(bins))
+        counts = self._unpacked_counts(by_node[:, self._counts_from(bins) :])[:, :bins]
+        found, cells = [], np.zeros(shape[0] * shape[1])
+        for row, count in zip(by_node, counts, strict=True):
+            one = np.zeros(shape, dtype=HISTOGRAM_DTYPE)
+            fields = [("sum_gradients", row[:bins] * self.gradient), ("count", count)]
+            if self.hessian is not None:
+                fields.append(("sum_hessians", row[bins : 2 * bins] * self.hessian))
+            for name, values in fields:
+                cells[used] = values
+                one[name] = cells.reshape(shape)
+            found.append(one)
+        return found
 
-    def _packed_counts(self, counts: NDArray[np.uint32]) -> Integers:
-        gap = -counts.shape[1] % self.counts_a_word
-        fields = np.pad(counts.astype(np.int64), ((0, 0), (0, gap))).reshape(len(counts), -1, self.counts_a_word)
-        packed: Integers = (fields << self._shifts()).sum(axis=2)
-        return packed
+    def _counts_from(self, bins: int) -> int:
+        """Return the place of a node's first word of counts."""
+        return bins * (1 if self.hessian is None else 2)
+
+    def _packed_counts(self, counts: Integers) -> Integers:
+        """Return counts, several to a word: (nodes, bins) -> (nodes, words)."""
+        words = np.zeros((len(counts), -(-counts.shape[1] // self.counts_a_word)), dtype=np.int64)
+        for k in range(self.counts_a_word):
+            part = counts[:, k :: self.counts_a_word]
+            words[:, : part.shape[1]] += part << (k * self.count_bits)
+        return words
 
     def _unpacked_counts(self, words: Integers) -> Integers:
         fields = (words[:, :, None] >> self._shifts()) & ((1 << self.count_bits) - 1)

@@ -1,0 +1,26 @@
+"""The benchmark, small: it ends, counts, and trains the model of the run in process."""
+
+import json
+
+import pytest
+from flora_lab.main import main
+
+
+def test_too_few_rows_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["network", "--rows", "19", "--parties", "2"]) == 2
+    assert "need at least 1 party and 10 rows for each, got 2 and 19" in capsys.readouterr().err
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("scheme", ["grpc", "tcp"])
+def test_the_benchmark_counts_calls_and_bytes_and_splits_the_time(
+    scheme: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["network", "--rows", "400", "--parties", "2", "--scheme", scheme, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert document["same_model"] is True
+    assert list(document["latency"]) == ["8", "10000", "200000", "2000000", "20000000"]
+    for party in document["parties"]:
+        assert party["calls"] > 100
+        assert party["sent"] > 8 * party["calls"]
+        assert party["computing"] + party["waiting"] == pytest.approx(party["seconds"])

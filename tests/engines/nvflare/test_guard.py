@@ -322,7 +322,6 @@ def test_a_scientist_gives_no_other_command(command: str) -> None:
         (FedAdminAgent._dispatch_request, ["self", "request"]),
         (ServerCommandRegister.process_command, ["self", "conn", "command"]),
         (ConnManager.process_frame_task, ["self", "sfm_conn", "frame"]),
-        (ConnManager.register_message_receiver, ["self", "app_id", "receiver"]),
         (ConnManager.get_dict_payload, ["prefix", "frame"]),
     ],
 )

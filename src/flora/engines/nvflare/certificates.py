@@ -61,3 +61,11 @@ def ending(kit: Kit) -> str:
     if days > WARN_DAYS:
         return ""
     return f"warning: {name} ends in {days} days, on {last:%Y-%m-%d}; ask the consortium for a new kit before that"
+
+
+def holds_until(kit: Kit) -> str:
+    """Return until when the kit's certificate is valid, in words."""
+    from cryptography import x509
+
+    certificate = x509.load_pem_x509_certificate(_file(kit, "crt").read_bytes())
+    return f"of {kit.name}, valid until {certificate.not_valid_after_utc:%Y-%m-%d}"

@@ -19,7 +19,7 @@ from nvflare.fuel.f3.cellnet.utils import new_cell_message
 from nvflare.fuel.f3.drivers.driver_params import DriverParams
 from nvflare.fuel.f3.sfm.conn_manager import ConnManager, NullConnection
 from nvflare.fuel.f3.sfm.constants import HandshakeKeys, Types
-from nvflare.fuel.f3.sfm.prefix import Prefix
+from nvflare.fuel.f3.sfm.prefix import PREFIX_LEN, Prefix
 from nvflare.fuel.f3.streaming.stream_const import STREAM_CHANNEL, STREAM_DATA_TOPIC, StreamHeaderKey
 from nvflare.fuel.hci.server.reg import ServerCommandRegister
 from nvflare.fuel.utils.constants import Mode
@@ -157,7 +157,7 @@ def keep_out_twins(parties: Collection[str], alarm: Alarm) -> None:
             twin = name != "" and _answers(manager, sfm_conn, name)
         except Exception as error:
             alarm.refused("a greeting", f"it is none of NVFlare's ({type(error).__name__})")
-            return sfm_conn.conn.close()
+            return _hang_up(sfm_conn.conn)
         if not twin:
             return process(manager, sfm_conn, frame)
         address = (sfm_conn.conn.get_conn_properties() or {}).get(DriverParams.PEER_ADDR.value, "?")
@@ -165,7 +165,7 @@ def keep_out_twins(parties: Collection[str], alarm: Alarm) -> None:
         for other in _others(manager, sfm_conn, name):
             _notify(other, TWIN_TRIED)
         _notify(sfm_conn, TWIN_REFUSED)
-        threading.Timer(1.0, sfm_conn.conn.close).start()  # the notice must get out first
+        threading.Timer(1.0, _hang_up, (sfm_conn.conn,)).start()  # the notice must get out first
         return None
 
     ConnManager.process_frame_task = judged
@@ -200,39 +200,38 @@ def _answers(manager: Any, sfm_conn: Any, name: str) -> bool:
             return True
         time.sleep(0.05)
     for other in _others(manager, sfm_conn, name):
-        other.conn.close()
+        _hang_up(other.conn)
     return False
 
 
 def _notify(sfm_conn: Any, word: str) -> None:
     with suppress(Exception):  # who is gone need not be told
-        sfm_conn.send_data(NOTICE, 1, {"flora": word}, b"")
+        sfm_conn.send_data(NOTICE, 1, None, word.encode())
 
 
-class _Notices:
-    """Takes the aggregator's one word to a party's process."""
-
-    def __init__(self, alarm: Alarm) -> None:
-        self.alarm = alarm
-
-    def process_message(self, endpoint: Any, connection: Any, app_id: int, message: Any) -> None:  # noqa: ARG002
-        """Show what the word stands for; anything else is ignored."""
-        if connection.connector.mode == Mode.ACTIVE and isinstance(message.headers, dict):
-            text = NOTICES.get(str(message.headers.get("flora")))
-            if text is not None:
-                self.alarm.say(text)
+def _hang_up(conn: Any) -> None:
+    """Close a line. NVFlare's own close leaves a gRPC call open until its caller ends it."""
+    context = getattr(conn, "context", None)
+    conn.close()
+    if context is not None:
+        context.cancel()
 
 
 def hear_notices(alarm: Alarm) -> None:
-    """Let a party's process hear why it is kept out."""
-    make = ConnManager.__init__
+    """Let a party's process hear the aggregator's one word: also on a line that was never taken."""
+    process = ConnManager.process_frame_task
 
-    @wraps(make)
-    def made(manager: Any, *args: Any, **kwargs: Any) -> None:
-        make(manager, *args, **kwargs)
-        manager.register_message_receiver(NOTICE, _Notices(alarm))
+    @wraps(process)
+    def heard(manager: Any, sfm_conn: Any, frame: Any) -> Any:
+        prefix = Prefix.from_bytes(frame)
+        if prefix.type != Types.DATA or prefix.app_id != NOTICE:
+            return process(manager, sfm_conn, frame)
+        word = bytes(frame[PREFIX_LEN + prefix.header_len :][:40]).decode(errors="replace")
+        if sfm_conn.conn.connector.mode == Mode.ACTIVE and word in NOTICES:
+            alarm.say(NOTICES[word])
+        return None
 
-    ConnManager.__init__ = made
+    ConnManager.process_frame_task = heard
 
 
 def allowed_executors(kit: Path) -> tuple[str, ...]:

@@ -1,0 +1,98 @@
+"""What an administrator sees where a start cannot go well: real processes on loopback."""
+
+import shutil
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from flora.engines.nvflare.consortium import Consortium
+from flora.engines.nvflare.kits import make_kits
+from tests.network.conftest import Network, Open
+
+pytestmark = pytest.mark.network
+
+SOON = 120.0  # seconds; a loaded machine is slow
+
+
+def test_a_taken_port_ends_the_aggregator_before_it_claims_to_be_ready(opened: Open) -> None:
+    network = opened({"north": 60})
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # as gRPC does, to let a second one in
+        other.bind(("127.0.0.1", network.consortium.port))
+        other.listen()
+        command = network.aggregator()
+        assert command.wait(SOON) == 2
+    assert f"port {network.consortium.port} cannot be used" in command.text
+    assert "ready for the parties" not in command.text
+
+
+def test_of_two_aggregators_on_one_port_one_runs(opened: Open) -> None:
+    network = opened({"north": 60})
+    shutil.copytree(network.kits / "aggregator", network.folder / "second")
+    network.aggregator()
+    second = network.run("second", ["aggregator", str(network.folder / "second")])
+    commands = [network.commands["aggregator"], second]
+    while not any("ready for the parties" in command.text for command in commands):
+        assert all(command.running.poll() in (None, 2) for command in commands)
+    other = commands[0] if "ready for the parties" in second.text else second
+    assert other.wait(SOON) == 2
+    assert "cannot be used" in other.text
+    assert "ready for the parties" not in other.text
+
+
+def test_a_party_says_that_nobody_listens_and_goes_on_when_somebody_does(opened: Open) -> None:
+    network = opened({"north": 60})
+    party = network.party("north")
+    took = party.until("nobody listens at localhost", seconds=SOON)
+    assert party.text.count("nobody listens") == 1
+    network.aggregator()
+    party.until("connected to the aggregator", seconds=SOON)
+    lost = len(party.text)
+    network.commands["aggregator"].kill()
+    party.until("nobody listens at localhost", seconds=SOON, start=lost)
+    network.aggregator()
+    party.until("connected to the aggregator again", seconds=SOON, start=lost)
+    assert took < SOON
+
+
+def test_a_party_says_that_its_aggregator_is_another(opened: Open, tmp_path: Path) -> None:
+    network = opened({"north": 60})
+    make_kits(Consortium("moons", "localhost", ("north",), network.consortium.port), tmp_path / "other")
+    network.aggregator().until("ready for the parties", seconds=SOON)
+    shutil.rmtree(network.kits / "north" / "startup")
+    shutil.copytree(tmp_path / "other" / "north" / "startup", network.kits / "north" / "startup")
+    network.party("north").until("shows a certificate that is not the aggregator's", seconds=SOON)
+
+
+def twins(opened: Open) -> tuple[Network, Path]:
+    network = opened({"north": 60})
+    shutil.copytree(network.kits / "north", network.folder / "twin")
+    network.aggregator().until("ready for the parties", seconds=SOON)
+    network.party("north").until("connected to the aggregator", seconds=SOON)
+    return network, network.folder / "twin"
+
+
+def start_twin(network: Network, kit: Path) -> None:
+    network.run("twin", ["party", str(kit), "--data", str(network.data("north")), "--target", "kind"])
+
+
+def test_a_kit_started_in_two_places_is_connected_once_and_all_are_told(opened: Open) -> None:
+    network, kit = twins(opened)
+    start_twin(network, kit)
+    network.commands["twin"].until("another process with this kit is connected", seconds=SOON)
+    network.commands["north"].until("somebody else has tried to connect with this kit", seconds=SOON)
+    network.commands["aggregator"].until("refused a second north", seconds=SOON)
+    assert "north: connected to the aggregator" not in network.commands["twin"].text
+    network.commands["north"].kill()
+    network.commands["twin"].until("north: connected to the aggregator", seconds=SOON)
+
+
+def test_a_kit_whose_first_place_is_frozen_moves_to_the_second(opened: Open) -> None:
+    network, kit = twins(opened)
+    network.commands["north"].send(signal.SIGSTOP)
+    start_twin(network, kit)
+    network.commands["twin"].until("north: connected to the aggregator", seconds=SOON)
+    network.commands["north"].send(signal.SIGCONT)
+    network.commands["north"].until("another process with this kit is connected", seconds=SOON)

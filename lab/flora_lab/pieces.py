@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 from typing import Protocol as Contract
 
+from flora.cli.printing import messages
 from flora.errors import FloraError
 from flora.models import family_of
 from flora.models.rows import Rows
+from flora.outcome.console import work_bar
 from flora.party.search import search_locally
 from flora.problem.plan import SearchPlan
 from flora_lab.cells import Protocol
@@ -83,6 +85,14 @@ def run(stages: Sequence[Sequence[Piece]], bench: Bench, jobs: int) -> Iterator[
                 yield
     finally:
         bench.store.pack()
+
+
+def compute_missing(what: str, stages: Sequence[Sequence[Piece]], bench: Bench, jobs: int) -> None:
+    """Do what is missing, with a bar that says how far it is."""
+    left = [piece for stage in stages for piece in missing(stage, bench)]
+    with work_bar(what, lambda: work_done(left, bench), messages):
+        for _ in run(stages, bench, jobs):
+            pass
 
 
 def _keep_alone(piece: Piece, bench: Bench) -> None:

@@ -499,3 +499,24 @@ def test_the_aggregator_and_a_peer_get_nothing_during_a_run(opened: Open, intrud
     assert refusals(network.kits / "south")
     assert network.commands["south"].running.poll() is None
     run.end()
+
+
+def test_a_peer_in_a_run_gets_nothing_and_the_run_ends_well(opened: Open, intruders: Any) -> None:
+    """North takes part with a client of its own, which attacks south and the aggregator while both search."""
+    network = opened({"north": 60, "south": 1500})
+    network.aggregator().until("ready for the parties")
+    network.party("north").until("connected to the aggregator")  # it leaves its settings in the kit
+    network.commands["north"].end()
+    network.party("south").until("connected to the aggregator")
+    peer = intruders("peer", network.kits / "north")
+    before = contents(network.kits / "south")
+    run = network.tune("out", "--model", "hgb", "--trials", "40", "--cv", "5")
+    network.commands["south"].until("search: begins")
+    job = next(p.name for p in (network.kits / "south").iterdir() if re.fullmatch(r"[0-9a-f]{8}-[-0-9a-f]{27}", p.name))
+    targets = ("south", f"south.{job}", f"server.{job}")
+    answers = peer.attack(*targets, table=network.data("south"), claims=("server", f"server.{job}", f"south.{job}"))
+    assert answers == []
+    assert refusals(network.kits / "aggregator")
+    after = {name: digest for name, digest in contents(network.kits / "south").items() if name in before}
+    assert after == before
+    assert run.wait() == 0, run.text

@@ -359,6 +359,18 @@ class TestStop:
         assert len(other.sent) == 2
 
 
+def test_only_a_gate_that_refuses_nothing_and_writes_nothing_down_watches_nothing(tmp_path: Path) -> None:
+    """Rows of such parties may lie together in a training; whoever allows less has its sums watched."""
+    assert Gate(PARTY).watches_nothing
+    for watching in (
+        Gate(PARTY, Consent()),
+        Gate(PARTY, replace(Consent.of_everything(), pairs=Pairs(rounded=3))),
+        Gate(PARTY, log=log_in(tmp_path)),
+        Gate(PARTY, person=Person()),
+    ):
+        assert not watching.watches_nothing
+
+
 def test_it_says_what_it_does() -> None:
     said: list[str] = []
     gate = Gate(PARTY, say=said.append, to="Zürich")

@@ -1,7 +1,6 @@
 """``flora-lab judge``: how good recommendations are, against a truth on all rows."""
 
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,9 +8,7 @@ from rich.console import Console
 
 from flora.aggregator.surface import SURFACES
 from flora.cli.options import options_of
-from flora.cli.printing import messages
 from flora.errors import InputError
-from flora.outcome.console import work_bar
 from flora.problem.plan import at_least
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import used_for
@@ -20,8 +17,7 @@ from flora_lab.judge.run import JudgedCell
 from flora_lab.judge.score import score_cells, score_rules
 from flora_lab.judge.show import csv_lines, show
 from flora_lab.options import RunOptions, add_run
-from flora_lab.pieces import Bench, Piece, missing, work_done
-from flora_lab.pieces import run as run_pieces
+from flora_lab.pieces import compute_missing
 from flora_lab.tables import to_csv
 
 EXPERIMENT = "judge"
@@ -79,13 +75,14 @@ def run(parsed: Namespace) -> dict[str, Any]:
     protocol = Protocol(options.trials, USUAL.folds, USUAL.central, candidates=USUAL.candidates)
     bench = options.run.bench(EXPERIMENT, protocol)
     pieces = [JudgedCell(cell) for cell in options.cells()]
+    there = bench.store.names()
     if options.run.stored:
-        there = bench.store.names()
         pieces = [piece for piece in pieces if piece.name in there]
         if not pieces:
             raise InputError(f"{bench.store.packed}: has none of the cells that were asked for")
-    else:
-        _compute(pieces, bench, options.run.jobs)
+    else:  # first the searches on all rows, each once
+        left = [piece for piece in pieces if piece.name not in there]
+        compute_missing("cells", [list(dict.fromkeys(piece.pooled for piece in left)), left], bench, options.run.jobs)
     records = [piece.record(bench) for piece in pieces]
     shared = [name for name in SURFACES if all(name in record.minima for record in records)]
     cells = score_cells(records, rules_of(shared))
@@ -99,14 +96,3 @@ def run(parsed: Namespace) -> dict[str, Any]:
         "cells": [cell.to_json() for cell in cells],
         "rules": list(map(asdict, rules)),
     }
-
-
-def _compute(cells: Sequence[JudgedCell], bench: Bench, jobs: int) -> None:
-    """Compute what is missing: first the searches on all rows, each once."""
-    there = bench.store.names()
-    left = [piece for piece in cells if piece.name not in there]
-    stages: list[Sequence[Piece]] = [missing(list(dict.fromkeys(piece.pooled for piece in left)), bench), left]
-    pieces = [piece for stage in stages for piece in stage]
-    with work_bar("cells", lambda: work_done(pieces, bench), messages):
-        for _ in run_pieces(stages, bench, jobs):
-            pass

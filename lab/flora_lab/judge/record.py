@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from flora.aggregator.choose import Confirmed, same_config
-from flora.core.codec import read, to_json
+from flora.aggregator.choose import same_config
+from flora.core.codec import read, to_document
 from flora.errors import FloraError, InputError
 from flora.models import family_of
 from flora.problem.messages import Confirmation
@@ -42,7 +42,7 @@ class Truth:
     losses: tuple[FoldLosses, ...]  # of each stop; a single one where there is no path
     stops: tuple[int, ...] = ()  # ascending
     chosen: tuple[int, ...] = ()  # in each fold, by rows held out of its training rows, as far as the product trains
-    chosen_in_range: tuple[int, ...] = ()  # the same, no further than parties search
+    chosen_in_range: tuple[int, ...] = ()  # the same, no further than parties search; older cells have it in chosen
 
     def at(self, stop: int) -> FoldLosses:
         """Return the losses at a stop; between two of them they are interpolated, on a log scale."""
@@ -53,7 +53,7 @@ class Truth:
 
     def as_chosen(self, *, in_range: bool = False) -> FoldLosses:
         """Return each fold's loss at the stop that was chosen in its training."""
-        chosen = self.chosen_in_range if in_range else self.chosen
+        chosen = self.chosen_in_range if in_range and self.chosen_in_range else self.chosen
         if not chosen:
             raise FloraError(
                 f"{dict(self.config)} was not trained as a candidate is: it is known at its own place alone"
@@ -68,7 +68,7 @@ class Record:
     cell: Cell
     protocol: Protocol
     trials: tuple[PartyTrials, ...]
-    confirmed: Confirmed
+    confirmed: Mapping[str, tuple[Confirmation, ...]]  # by party
     minima: Mapping[str, Config]  # of the plain surfaces, by name
     predicted: Gain  # of APLM's minimum over the default, as APLM believes it
     best: Config  # of a search on all rows
@@ -110,9 +110,8 @@ class Record:
 
     def to_document(self) -> dict[str, Any]:
         """Return what is stored, as JSON's types."""
-        own = {name: to_json(value) for name, value in vars(self).items() if name not in ("cell", "protocol", "path")}
         cell = {key: getattr(self.cell, key) for key in KEYS}
-        return {**FORMAT, "cell": cell, "protocol": self.protocol.numbers, **own}
+        return {**FORMAT, **to_document(self), "cell": cell, "protocol": self.protocol.numbers}
 
     @classmethod
     def from_document(cls, document: Any, source: str) -> Self:
@@ -120,26 +119,6 @@ class Record:
         try:
             if {key: document[key] for key in FORMAT} != FORMAT:
                 raise InputError(f"expected {FORMAT}")
-            parts = {key: value for key, value in document.items() if key not in FORMAT}
-            return cls(**{name: READERS.get(name, dict)(value) for name, value in parts.items()})
-        except (InputError, KeyError, TypeError, ValueError) as error:
+            return read(cls, {key: value for key, value in document.items() if key not in FORMAT})
+        except (InputError, KeyError, TypeError) as error:
             raise InputError(f"{source}: not a cell that can be read ({error!r:.200})") from error
-
-
-def _truth(entry: Mapping[str, Any]) -> Truth:
-    in_range = entry.get(
-        "chosen_in_range", entry["chosen"]
-    )  # older cells of a few parties lack it: there it is the same
-    return read(Truth, {**entry, "chosen_in_range": in_range})
-
-
-READERS: Mapping[str, Any] = {
-    "cell": lambda entry: Cell(**entry),
-    "protocol": lambda entry: Protocol(**entry),
-    "trials": lambda entries: tuple(map(PartyTrials.from_document, entries)),
-    "confirmed": lambda said: {
-        party: tuple(read(Confirmation, entry) for entry in entries) for party, entries in said.items()
-    },
-    "predicted": lambda entry: Gain(**entry),
-    "truths": lambda entries: tuple(map(_truth, entries)),
-}

@@ -104,7 +104,7 @@ def _record(cell: Cell, pooled: PartyTrials, bench: Bench) -> Record:
         cell,
         bench.protocol,
         said.trials,
-        said.confirmed,
+        {party: tuple(found) for party, found in said.confirmed.items()},
         minima,
         predicted_verdict(found["aplm"].surface, plan.space, minima["aplm"]).gain,
         pooled.best.config,

@@ -10,10 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from flora.cli.options import options_of
-from flora.cli.printing import messages
 from flora.core.files import write_whole
 from flora.errors import InputError
-from flora.outcome.console import work_bar
 from flora_lab.backends import BACKENDS, backend
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import used_for
@@ -26,8 +24,7 @@ from flora_lab.paper.rows import TableRow
 from flora_lab.paper.searches import searches_of
 from flora_lab.paper.show import show
 from flora_lab.paper.stored import EXPERIMENT
-from flora_lab.pieces import Bench, Piece, missing, work_done
-from flora_lab.pieces import run as run_pieces
+from flora_lab.pieces import compute_missing, missing
 from flora_lab.tables import to_csv
 
 Document = dict[str, Any]
@@ -70,17 +67,6 @@ class PaperOptions:
             raise InputError(f"--published goes with the table aggregate, got {self.table}")
 
 
-@dataclass(frozen=True)
-class Job:
-    """One table to be made: where, of which rows, and the searches that these need."""
-
-    table: str
-    settings: Protocol
-    bench: Bench
-    rows: Sequence[TableRow]
-    searches: Callable[[], Sequence[Piece]]  # to list them, the datasets must be at hand
-
-
 def add_arguments(parser: Any) -> None:
     """Say what may be typed."""
     parser.add_argument("table", choices=(*TABLES, "all"), help="which table")
@@ -117,16 +103,16 @@ def run(parsed: Namespace) -> Document:
     if options.published:
         documents: list[Document] = [{"table": "aggregate", "rows": aggregated()}]
     else:
-        jobs = [_job(table, datasets, options) for table, datasets in _asked(options)]
+        tables = [_rerun(table, datasets, options) for table, datasets in _asked(options)]
         with nullcontext() if options.run.stored else backend(options.backend):
-            documents = [_rerun(job, options) for job in jobs]
+            documents = [make() for make in tables]
     if not options.run.json:
         for document in documents:
             show(document, Console())
     options.run.write_csv(to_csv([line for document in documents for line in _lines(document)]))
     if options.markdown:
-        tables = [document["table"] for document in documents]
-        write_whole(options.markdown, page(options.run.results, tables).encode())
+        named = [document["table"] for document in documents]
+        write_whole(options.markdown, page(options.run.results, named).encode())
     return {"tables": documents} if options.table == "all" else documents[0]
 
 
@@ -142,7 +128,8 @@ def _asked(options: PaperOptions) -> list[tuple[str, Sequence[str]]]:
     return [(table, datasets) for table, datasets in chosen.items() if datasets or not options.dataset]
 
 
-def _job(table: str, datasets: Sequence[str], options: PaperOptions) -> Job:
+def _rerun(table: str, datasets: Sequence[str], options: PaperOptions) -> Callable[[], Document]:
+    """Return what makes a table; what is wrong with it is said before any table is made."""
     usual = replace(THOROUGH, trials=THOROUGH_TESTBED.trials) if table == "testbed" else THOROUGH
     settings = options.protocol.changed(QUICK if options.quick else usual)
     protocol = Protocol(settings.trials, settings.folds) if table == "testbed" else settings
@@ -150,26 +137,22 @@ def _job(table: str, datasets: Sequence[str], options: PaperOptions) -> Job:
     splits = options.splits if options.splits is not None else 2 if options.quick else 5
     cells = cells_of(table, datasets=datasets, splits=splits, split=options.split, box=options.box)
     within = [cell for cell in cells if max(cell.trials or 1, cell.send or 1) <= protocol.trials]
-    return Job(table, settings, bench, [TableRow(cell) for cell in within], lambda: searches_of(within, bench))
+    rows = [TableRow(cell) for cell in within]
 
+    def document() -> Document:
+        if not options.run.stored:
+            compute_missing(f"table {table}", [searches_of(within, bench), rows], bench, options.run.jobs)
+        absent = missing(rows, bench)
+        return {
+            "table": table,
+            "protocol": protocol.name,
+            "settings": settings.numbers,
+            "quick": options.quick,
+            "rows": entries_of(table, [row.read(bench) for row in rows if row not in absent]),
+            "missing": [row.name.rpartition("/")[2] for row in absent],
+        }
 
-def _rerun(job: Job, options: PaperOptions) -> Document:
-    bench = job.bench
-    if not options.run.stored:
-        stages = [missing(pieces, bench) for pieces in (job.searches(), job.rows)]
-        pieces = [piece for stage in stages for piece in stage]
-        with work_bar(f"table {job.table}", lambda: work_done(pieces, bench), messages):
-            for _ in run_pieces(stages, bench, options.run.jobs):
-                pass
-    absent = missing(job.rows, bench)
-    return {
-        "table": job.table,
-        "protocol": bench.protocol.name,
-        "settings": job.settings.numbers,
-        "quick": options.quick,
-        "rows": entries_of(job.table, [row.read(bench) for row in job.rows if row not in absent]),
-        "missing": [row.name.rpartition("/")[2] for row in absent],
-    }
+    return document
 
 
 def _lines(document: Document) -> list[Document]:

@@ -53,7 +53,8 @@ def test_an_older_cell_chose_within_the_range() -> None:
     document = made_up_record("hgb", by_rate, by_rate, chosen=(10, 16, 27, 45, 200)).to_document()
     for truth in document["truths"]:
         del truth["chosen_in_range"]
-    assert Record.from_document(document, "cell").truths[0].chosen_in_range == (10, 16, 27, 45, 200)
+    truth = Record.from_document(document, "cell").truths[0]
+    assert truth.as_chosen(in_range=True) == truth.as_chosen()
 
 
 @pytest.mark.parametrize("document", [{}, {"format": "flora-recommend-cell", "version": 1}, [1], "", {"format": "x"}])

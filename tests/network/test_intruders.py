@@ -52,7 +52,12 @@ def intrude(network: Network, name: str, folder: Path) -> None:
     text = "import flora.engines.nvflare.certificates as module\nmodule.check_certificate = lambda kit: None\n"
     (folder / "blind").mkdir()
     (folder / "blind" / "sitecustomize.py").write_text(text)
-    network.party(name, environment={"PYTHONPATH": str(folder / "blind")})
+    network.party(name, environment=first_on_path(folder / "blind"))
+
+
+def first_on_path(folder: Path) -> dict[str, str]:
+    """Let a folder's sitecustomize run in a command and in all that it starts."""
+    return {"PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
 
 
 def stays_out(network: Network, name: str) -> None:
@@ -227,8 +232,8 @@ import flora.engines.nvflare.collective as module
 
 def wrong(self, kind, shape, data):
     from flora.engines.nvflare.hub import Call
-    number = self.cost.calls
-    self.cost.calls += 1
+    number = self.calls
+    self.calls += 1
     call = Call(self.step + {step}, number, kind, shape)
     return self._answered(call, data + bytes({more}))
 
@@ -253,7 +258,7 @@ def test_a_message_of_another_step_or_size_ends_the_training_and_names_the_party
     (tmp_path / "rogue" / "sitecustomize.py").write_text(ROGUE.format(step=step, more=more))
     network.aggregator()
     network.party("north")
-    network.party("south", environment={"PYTHONPATH": str(tmp_path / "rogue")})
+    network.party("south", environment=first_on_path(tmp_path / "rogue"))
     run = network.tune("out", "--model", "svm", "--trials", "2", "--cv", "2")
     assert run.wait() == 1
 
@@ -382,8 +387,7 @@ def test_without_the_guard_a_peer_reads_and_deletes(opened: Open, intruders: Any
     """The attack is a real one: this is what the tests below would see if the guard were not there."""
     (tmp_path / "open").mkdir()
     (tmp_path / "open" / "sitecustomize.py").write_text(UNGUARDED)
-    path = f"{tmp_path / 'open'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    network = two(opened, {"PYTHONPATH": path})
+    network = two(opened, first_on_path(tmp_path / "open"))
     key, row = secrets(network, "south")[:2]
     before = contents(network.kits / "south")
     answers = json.dumps(intruders("peer", network.kits / "north").attack("south", table=network.data("south")))
@@ -409,8 +413,8 @@ def test_a_peer_gets_nothing_even_where_the_aggregator_lets_it_through(
     network = opened({"north": 60, "south": 60})
     (tmp_path / "open").mkdir()
     (tmp_path / "open" / "sitecustomize.py").write_text(UNGUARDED)
-    path = f"{tmp_path / 'open'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    network.run("aggregator", ["aggregator", str(network.kits / "aggregator")], {"PYTHONPATH": path})
+    command = ["aggregator", str(network.kits / "aggregator")]
+    network.run("aggregator", command, first_on_path(tmp_path / "open"))
     network.commands["aggregator"].until("ready for the parties")
     network.party("south").until("connected to the aggregator")
     before = contents(network.kits / "south")

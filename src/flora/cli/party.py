@@ -11,9 +11,10 @@ from rich.console import Console
 from flora.cli.arguments import TABLE_KINDS, add_jobs
 from flora.cli.options import check_jobs, options_of
 from flora.cli.printing import print_line
-from flora.cli.processes import ended_cleanly, line_of
+from flora.cli.processes import ended_cleanly, line_of, show_checks
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
+from flora.engines.nvflare.health import checks
 from flora.engines.nvflare.service import running
 from flora.errors import InputError
 from flora.party.consent import Consent, DataSource
@@ -33,6 +34,7 @@ class PartyOptions:
     drop: tuple[str, ...]
     jobs: int
     ask: bool
+    check: bool
 
     def __post_init__(self) -> None:
         check_jobs(self.jobs)
@@ -56,6 +58,7 @@ def add_arguments(parser: Any) -> None:
     )
     add_jobs(parser)
     parser.add_argument("--ask", action="store_true", help="show what is about to leave, and wait for a yes")
+    parser.add_argument("--check", action="store_true", help="say whether all is as it must be, and end")
 
 
 def run(parsed: Namespace) -> None:
@@ -67,11 +70,17 @@ def run(parsed: Namespace) -> None:
     kit = Kit.open(options.kit, "party")
     consent = Consent.read(kit.path / "local" / "flora.json")
     source = options.source(consent)
-    describe(read_table(source.path), source.target, drop=source.drop)  # what is wrong with it is better said now
+    if options.check:
+        show_checks(checks(kit, table=lambda: _table_words(source)))
+        return
+    _table_words(source)  # what is wrong with the table is better said now
     print_line(consent.describe())
     say = line_of(kit.name)
     with ended_cleanly(say), running(kit, say) as service:
-        Settings(source.path, source.target, source.drop, options.jobs, options.ask).write(kit)
+        try:
+            Settings(source.path, source.target, source.drop, options.jobs, options.ask).write(kit)
+        except OSError as error:
+            raise InputError(f"{kit.state}: cannot be written ({error.strerror})") from error
         say(f"dialling {kit.consortium.aggregator} port {kit.consortium.port}; Ctrl-C stops")
         service.start()
         while True:
@@ -79,6 +88,12 @@ def run(parsed: Namespace) -> None:
             if options.ask:
                 _answer(service)
             time.sleep(0.2)
+
+
+def _table_words(source: DataSource) -> str:
+    """Return what the party's table is, or raise where it is none that can be learnt from."""
+    schema = describe(read_table(source.path), source.target, drop=source.drop)
+    return f"{len(schema.columns)} columns, {schema.task} of {schema.target!r}"
 
 
 def _answer(service: "Service") -> None:

@@ -12,7 +12,9 @@ from threading import Thread
 from typing import IO, Any
 
 from flora.cli.printing import print_line
+from flora.engines.nvflare.health import Check, is_bad, lines
 from flora.engines.nvflare.service import die_with_parent, end_tree
+from flora.errors import InputError
 
 Say = Callable[[str], None]
 
@@ -50,6 +52,14 @@ def _pass_on(lines: IO[str], name: str, say: Say) -> None:
     for line in lines:
         if line.strip():
             say(line.rstrip() if f" {name}: " in line else f"{name}: {line.rstrip()}")
+
+
+def show_checks(found: list[Check]) -> None:
+    """Print what was looked at; raise where something is not as it must be."""
+    for line in lines(found):
+        print_line(line)
+    if is_bad(found):
+        raise InputError("this kit cannot run as it is")
 
 
 def line_of(name: str) -> Say:

@@ -21,9 +21,10 @@ from nvflare.fuel.hci.server.reg import ServerCommandRegister
 from nvflare.fuel.utils.constants import Mode
 from nvflare.private.fed.client.admin import FedAdminAgent
 
-from flora.engines.nvflare import gate, guard
+from flora.engines.nvflare import gate, guard, orders
 from flora.engines.nvflare.consortium import USER
-from flora.engines.nvflare.guard import AggregatorGuard, Envelope, Guard, Order, PartyGuard
+from flora.engines.nvflare.guard import AggregatorGuard, Envelope, Guard, PartyGuard
+from flora.engines.nvflare.orders import Order
 from tests.engines.nvflare import nvflare_topics as topics
 
 RUN, OTHER = "5bad8af9-c4b2-4c94-99cd-b8ccacca2c0c", "36f79e7f-ac83-486a-b0c0-cf74c9f90a97"
@@ -174,7 +175,7 @@ def test_the_tables_name_what_nvflare_has() -> None:
     for channel, topic in frozenset().union(*tables) - ours:
         assert channel in channels, channel
         assert topic in words, topic
-    assert set(topics.orders()) >= guard.ORDERS | {guard.REPORT}
+    assert set(topics.orders()) >= orders.ORDERS | {orders.REPORT}
 
 
 def test_what_must_never_be_in_a_table() -> None:
@@ -184,7 +185,7 @@ def test_what_must_never_be_in_a_table() -> None:
         assert topic not in ("bulk", "*", "__do_task__")
     for word in ("sys.shell", "train.delete_run", "train.shutdown", "train.restart", "sys.info", "comp_caller.call"):
         assert word in topics.orders()
-        assert word not in guard.ORDERS
+        assert word not in orders.ORDERS
     shell = {
         "cat",
         "head",
@@ -198,7 +199,7 @@ def test_what_must_never_be_in_a_table() -> None:
         "delete_job",
         "configure_site_log",
     }
-    assert not shell & {name.split(".")[-1] for name in guard.COMMANDS}
+    assert not shell & {name.split(".")[-1] for name in orders.COMMANDS}
 
 
 @pytest.mark.parametrize("line", ["peer to party", "party to party", "scientist to party", "one in another's name"])
@@ -249,22 +250,22 @@ def packed(**files: Any) -> bytes:
 
 
 CLIENT = "config/config_fed_client.json"
-GOOD = {CLIENT: guard.client_settings(EXECUTOR), "config/config_fed_server.json": {}, ".__nvfl_sig.json": "{}"}
+GOOD = {CLIENT: orders.client_settings(EXECUTOR), "config/config_fed_server.json": {}, ".__nvfl_sig.json": "{}"}
 
 
 def refusal(topic: str, body: Any = b"", own: bool = False, **headers: Any) -> str:
-    return guard.order_refusal(Order(topic, headers, body), from_own_run=own, executors=(EXECUTOR,))
+    return orders.order_refusal(Order(topic, headers, body), from_own_run=own, executors=(EXECUTOR,))
 
 
 @pytest.mark.parametrize("topic", topics.orders())
 def test_a_party_does_what_a_run_needs_and_nothing_else(topic: str) -> None:
     files = packed(**GOOD) if topic == "train.deploy" else b""
-    assert (refusal(topic, files, job_id=RUN) == "") == (topic in guard.ORDERS)
-    assert (refusal(topic, files, own=True, job_id=RUN) == "") == (topic == guard.REPORT)
+    assert (refusal(topic, files, job_id=RUN) == "") == (topic in orders.ORDERS)
+    assert (refusal(topic, files, own=True, job_id=RUN) == "") == (topic == orders.REPORT)
 
 
 @pytest.mark.parametrize("name", ["state", "startup", "../south", "", None, 7, f"{RUN}/..", f"x{RUN}", [RUN]])
-@pytest.mark.parametrize("topic", sorted(guard.NEED_RUN & guard.ORDERS))
+@pytest.mark.parametrize("topic", sorted(orders.NEED_RUN & orders.ORDERS))
 def test_a_run_has_the_name_of_a_run(topic: str, name: Any) -> None:
     """NVFlare makes a folder's path of it, and empties that folder before a run."""
     assert "is not the name of a run" in refusal(topic, packed(**GOOD), job_id=name)
@@ -281,20 +282,20 @@ def test_a_run_has_one_name() -> None:
         ({**GOOD, "custom/evil.py": "x"}, "brings the file 'custom/evil.py'"),
         ({**GOOD, "config/comm_config.json": {}}, "brings the file 'config/comm_config.json'"),
         ({**GOOD, "../../startup/client.crt": "x"}, "brings the file"),
-        ({CLIENT: guard.client_settings("os.system")}, "its settings are not those of a run"),
-        ({CLIENT: {**guard.client_settings(EXECUTOR), "components": []}}, "its settings are not those of a run"),
-        ({CLIENT: {**guard.client_settings(EXECUTOR), "task_result_filters": []}}, "not those of a run"),
+        ({CLIENT: orders.client_settings("os.system")}, "its settings are not those of a run"),
+        ({CLIENT: {**orders.client_settings(EXECUTOR), "components": []}}, "its settings are not those of a run"),
+        ({CLIENT: {**orders.client_settings(EXECUTOR), "task_result_filters": []}}, "not those of a run"),
         ({CLIENT: "[" * 100_000}, "cannot be read"),
         ({"config/config_fed_server.json": {}}, "cannot be read"),
     ],
 )
 def test_a_run_brings_settings_and_nothing_else(files: dict[str, Any], said: str) -> None:
-    assert said in guard.app_refusal(packed(**files), (EXECUTOR,))
+    assert said in orders.app_refusal(packed(**files), (EXECUTOR,))
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", None, 7, "text", packed(**GOOD)[:-30]])
 def test_files_that_are_none_are_refused(data: Any) -> None:
-    assert "cannot be read" in guard.app_refusal(data, (EXECUTOR,))
+    assert "cannot be read" in orders.app_refusal(data, (EXECUTOR,))
 
 
 def test_the_job_that_we_submit_is_one_that_a_party_takes(tmp_path: Path) -> None:
@@ -303,13 +304,13 @@ def test_the_job_that_we_submit_is_one_that_a_party_takes(tmp_path: Path) -> Non
 
     job = write_job(tmp_path, Run("hearts", ("north",), Request(family="svm")))
     files = {str(p.relative_to(job / "app")): p.read_text() for p in (job / "app").rglob("*") if p.is_file()}
-    assert guard.app_refusal(packed(**files), (CLASSES["run"][1],)) == ""
+    assert orders.app_refusal(packed(**files), (CLASSES["run"][1],)) == ""
 
 
 @pytest.mark.parametrize("command", ["cat server x", "", "   ", "shell", "admin.shutdown all", "delete_job x", "_x"])
 def test_a_scientist_gives_no_other_command(command: str) -> None:
-    assert guard.command_refusal(command) != ""
-    assert guard.command_refusal("get_job_meta x") == ""
+    assert orders.command_refusal(command) != ""
+    assert orders.command_refusal("get_job_meta x") == ""
 
 
 # -- NVFlare's seams

@@ -32,11 +32,9 @@ from flora.engines.nvflare.guard import (
     REQUEST,
     Envelope,
     Guard,
-    Order,
-    command_refusal,
-    order_refusal,
     run_of,
 )
+from flora.engines.nvflare.orders import Order, command_refusal, order_refusal
 
 NOTICE = 77  # an application number of our own beside NVFlare's 1: the aggregator tells a party's process one word
 TWIN_REFUSED, TWIN_TRIED = "twin-refused", "twin-tried"

@@ -6,14 +6,8 @@ functions and tables; ``gate.py`` puts them in NVFlare's way. A cell is called `
 party), ``server.JOB`` and ``north.JOB`` (their processes for one run) or ``_admin_UUID`` (the scientist).
 """
 
-import io
-import json
 import re
-import zipfile
-import zlib
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 SERVER = "server"
 JOB = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -31,11 +25,6 @@ PARTY_FROM_AGGREGATOR: Asked = frozenset({("admin", "admin")}) | BYE  # and then
 PARTY_FROM_OWN_RUN: Asked = frozenset({("admin", "train.notify_job_status")}) | BYE
 RUN_FROM_AGGREGATOR: Asked = frozenset({("aux_communication", "__end_run__")}) | STREAM | BYE
 RUN_FROM_OWN_PARTY: Asked = frozenset({("client_command", "abort")}) | STREAM | BYE
-REPORT = "train.notify_job_status"
-ORDERS = frozenset(
-    {"scheduler.check_resource", "scheduler.cancel_resource", "train.deploy", "train.start_job", "train.abort"}
-)
-NEED_RUN = frozenset({"train.deploy", "train.start_job", "train.abort", REPORT})
 
 # At the aggregator.
 AGGREGATOR_FROM_PARTY: Asked = (
@@ -70,14 +59,6 @@ HUB_FROM_PARTYS_RUN: Asked = (
 HUB_FROM_AGGREGATOR: Asked = (
     frozenset(("server_command", topic) for topic in ("app_command", "abort", "handle_dead_job")) | STREAM | BYE
 )
-COMMANDS = frozenset(
-    {"_cert_login", "_check_session", "_logout", "_commands", "check_status", "job_mgmt.submit_job", "get_job_meta"}
-    | {"app_command", "abort_job", "job_mgmt.download_job"}
-)
-
-SIGNATURES = frozenset({".__nvfl_sig.json", ".__nvfl_submitter.crt"})  # of the scientist; NVFlare checks them
-FILES = SIGNATURES | {f"config/{name}" for name in (*SIGNATURES, "config_fed_client.json", "config_fed_server.json")}
-MOST_FILE = 64 * 2**20  # bytes, unpacked
 
 
 @dataclass(frozen=True)
@@ -251,56 +232,3 @@ def _listed(e: Envelope, allowed: Asked) -> str:
     if e.kind == REPLY or (e.channel, e.topic) in allowed:  # an answer reaches only who has asked, by a random number
         return ""
     return "it is not among what a run needs"
-
-
-# -- what an order to a party says inside: NVFlare's agent goes by this, and not by what stands on the envelope
-
-
-@dataclass(frozen=True)
-class Order:
-    """What the aggregator tells a party's process to do, or what a run reports to it."""
-
-    topic: str
-    headers: Mapping[str, Any] = field(default_factory=dict)
-    body: Any = None
-
-
-def order_refusal(order: Order, *, from_own_run: bool, executors: Collection[str]) -> str:
-    """Return why a party does not do as it is told; empty where it does."""
-    if order.topic not in ({REPORT} if from_own_run else ORDERS):
-        return "it is not among what a run needs"
-    run, meta = order.headers.get("job_id"), order.headers.get("job_meta")
-    named = isinstance(run, str) and JOB.fullmatch(run)
-    if not named and (run or order.topic in NEED_RUN):  # NVFlare makes a path of it, and empties that folder
-        return f"{run!r:.80} is not the name of a run"
-    if isinstance(meta, Mapping) and meta.get("job_id", run) != run:
-        return "it names two runs"
-    return app_refusal(order.body, executors) if order.topic == "train.deploy" else ""
-
-
-def app_refusal(data: Any, executors: Collection[str]) -> str:
-    """Return why a run's files are not taken: they may hold settings that name one allowed class, and nothing else."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(bytes(data))) as archive:
-            files = [entry for entry in archive.infolist() if not entry.is_dir()]
-            for entry in files:
-                if entry.filename not in FILES:
-                    return f"it brings the file {entry.filename!r:.80}"
-                if entry.file_size > MOST_FILE:
-                    return f"its file {entry.filename} has more than {MOST_FILE} bytes"
-            document = json.loads(archive.read("config/config_fed_client.json"))
-    except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile, zlib.error, RecursionError) as error:
-        return f"its files cannot be read ({type(error).__name__})"
-    allowed = [client_settings(path) for path in executors]
-    return "" if document in allowed else "its settings are not those of a run"
-
-
-def client_settings(executor: str) -> dict[str, Any]:
-    """Return all that a run's settings may say at a party: the one class, without arguments."""
-    return {"format_version": 2, "executors": [{"tasks": ["flora"], "executor": {"path": executor, "args": {}}}]}
-
-
-def command_refusal(command: str) -> str:
-    """Return why a scientist's command is refused at the aggregator; empty where it is not."""
-    name = command.split(maxsplit=1)[0] if command.strip() else ""
-    return "" if name in COMMANDS else "it is not among what a scientist needs"

@@ -272,8 +272,8 @@ ROOT = Path(__file__).parents[2]
 UNGUARDED = """
 import sys
 if any("nvflare" in word for word in sys.orig_argv):
-    import flora.engines.nvflare.gate as gate
-    gate.watch_cells = gate.watch_orders = gate.watch_commands = lambda *_: None
+    import flora.engines.nvflare.seams
+    seams.watch_cells = seams.watch_orders = seams.watch_commands = lambda *_: None
 """
 CHANGES = ("log", "desk", "audit", "worker.json", "lock", "party.json", "rc", "pool_stats")  # what a run writes
 

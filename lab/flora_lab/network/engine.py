@@ -17,7 +17,7 @@ from flora.core.documents import MIB
 from flora.core.workers import one_thread
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.controller import Asked, FloraController
-from flora.engines.nvflare.desk import Desk
+from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.executor import FloraExecutor, cell_collective
 from flora.engines.nvflare.hub import Hub
 from flora.engines.nvflare.tasks import answer_of, order_of
@@ -67,7 +67,7 @@ class BenchmarkExecutor(FloraExecutor):
     def _letter(
         self,
         kit: Kit,
-        desk: Desk,
+        desk: Foreground,
         log: AuditLog,  # noqa: ARG002  (nothing of the party's leaves)
         shareable: Any,
         fl_ctx: Any,

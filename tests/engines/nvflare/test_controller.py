@@ -8,10 +8,10 @@ import pytest
 from nvflare.apis.shareable import Shareable
 
 from flora.engines.nvflare.controller import Asked, FloraController, PartyLostError, StoppedError
-from flora.engines.nvflare.desk import Desk
+from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.hub import Hub
 from flora.engines.nvflare.job import Run
-from flora.engines.nvflare.tasks import HEADER, TEXT, Answer, fill, order_of
+from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, fill, order_of
 from flora.errors import FloraError
 from flora.problem.messages import Describe, DescribeReply
 from flora.problem.wire import reply_text, step_text
@@ -26,7 +26,7 @@ RUN = Run("hearts", ("north", "south"), Request())
 def controller(tmp_path: Path) -> FloraController:
     made = FloraController(RUN.to_json())
     made._plan, made._name = RUN, "server.run"
-    made._desk = Desk(tmp_path / "desk")
+    made._desk = Foreground(tmp_path / "desk")
     made._desk.open()
     made._journal = Journal(tmp_path / "journal", RUN.identity)
     made._abort = SimpleNamespace(triggered=False)
@@ -46,7 +46,7 @@ def sends(controller: FloraController, party: str, result: Any) -> Asked:
 
 
 def letter(party: str) -> Shareable:
-    return fill(Shareable(), Answer("reply"), reply_text(DescribeReply(party, 7), STEP))
+    return fill(Shareable(), ReplyHeader("reply"), reply_text(DescribeReply(party, 7), STEP))
 
 
 def test_a_reply_is_taken_over_and_kept(controller: FloraController) -> None:
@@ -73,8 +73,11 @@ def strange(header: Any, text: Any = "") -> Shareable:
         (strange('{"state": "reply"}', "{"), "the reply of 'north' to 'describe': not a flora-reply"),
         (strange('{"state": "reply"}', "[1,2]"), "a flora-reply is a JSON object"),
         (letter("south"), "party 'north' sent a reply in the name of 'south'"),
-        (fill(Shareable(), Answer("refused", "too much")), "party 'north' refused 'describe': too much"),
-        (fill(Shareable(), Answer("failed", "KeyError")), r"could not answer 'describe' \(KeyError\); its own screen"),
+        (fill(Shareable(), ReplyHeader("refused", "too much")), "party 'north' refused 'describe': too much"),
+        (
+            fill(Shareable(), ReplyHeader("failed", "KeyError")),
+            r"could not answer 'describe' \(KeyError\); its own screen",
+        ),
     ],
 )
 def test_whatever_else_comes_ends_the_run_with_the_partys_name(
@@ -99,10 +102,10 @@ def test_an_error_of_our_own_in_reading_ends_the_run_too(
 
 
 def test_who_left_a_training_is_a_reason_but_no_cause(controller: FloraController) -> None:
-    asked = sends(controller, "north", fill(Shareable(), Answer("left", "the aggregator did not answer")))
+    asked = sends(controller, "north", fill(Shareable(), ReplyHeader("left", "the aggregator did not answer")))
     with pytest.raises(FloraError, match="the training ended: the aggregator did not answer"):
         controller._check(asked)
-    asked = sends(controller, "south", fill(Shareable(), Answer("failed", "MemoryError")))
+    asked = sends(controller, "south", fill(Shareable(), ReplyHeader("failed", "MemoryError")))
     with pytest.raises(FloraError, match="party 'south' could not answer"):
         controller._check(asked)
 
@@ -114,7 +117,7 @@ def test_somebody_who_was_not_asked_is_ignored(controller: FloraController) -> N
 
 def test_a_stop_and_a_loss_are_told_apart(controller: FloraController, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_of(controller)
-    monkeypatch.setattr(controller._presence, "lost", list)
+    monkeypatch.setattr(controller._heartbeats, "lost", list)
     with pytest.raises(PartyLostError, match="party 'north' and 'south' was lost in the step 'describe'"):
         controller._check(asked)
     controller._abort.triggered = True
@@ -124,7 +127,7 @@ def test_a_stop_and_a_loss_are_told_apart(controller: FloraController, monkeypat
 
 def test_in_a_training_one_lost_party_is_enough(controller: FloraController, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_of(controller)
-    monkeypatch.setattr(controller._presence, "lost", lambda parties: ["south"])
+    monkeypatch.setattr(controller._heartbeats, "lost", lambda parties: ["south"])
     controller._check(asked)  # the others are still at work
     controller._hub = Hub(1, ["north", "south"], lambda *_: None)
     with pytest.raises(PartyLostError) as lost:
@@ -140,8 +143,8 @@ def test_what_the_parties_get_is_the_step_and_who_takes_part(controller: FloraCo
 
 def test_the_status_counts_and_names_who_is_quiet(controller: FloraController, monkeypatch: pytest.MonkeyPatch) -> None:
     sends(controller, "north", letter("north"))
-    controller._presence.heard("south", (3, 10))
-    monkeypatch.setattr(controller._presence, "quiet", lambda parties: [p for p in parties if p == "south"])
+    controller._heartbeats.heard("south", (3, 10))
+    monkeypatch.setattr(controller._heartbeats, "quiet", lambda parties: [p for p in parties if p == "south"])
     found = controller._on_status("", None, None)
     assert found["step"] == "describe"
     assert {name: entry["state"] for name, entry in found["parties"].items()} == {

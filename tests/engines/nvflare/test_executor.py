@@ -10,16 +10,16 @@ import pytest
 from nvflare.apis.shareable import Shareable
 
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.desk import Desk
 from flora.engines.nvflare.executor import FloraExecutor, Settings
-from flora.engines.nvflare.tasks import HEADER, TEXT, Answer, Order, fill
+from flora.engines.nvflare.foreground import Foreground
+from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, fill
 from flora.party.audit import verify
 from flora.problem.messages import Describe, DescribeReply, Search
 from flora.problem.plan import SearchPlan
 from flora.problem.wire import read_reply, step_text
 from tests.conftest import SVM_SPACE, two_moons
 
-ORDER = Order(1, "server.run", ("north", "south"), version("flora-hpo"))
+ORDER = StepHeader(1, "server.run", ("north", "south"), version("flora-hpo"))
 
 
 class Cell:
@@ -38,25 +38,25 @@ def kit(tmp_path: Path) -> Kit:
     made = Kit(tmp_path, "party", "north", Consortium("hearts", "localhost", ("north", "south")))
     made.state.mkdir()
     (tmp_path / "local").mkdir()
-    Desk(made.state / "desk").open()
+    Foreground(made.state / "desk").open()
     two_moons(60, 1).to_csv(tmp_path / "north.csv", index=False)
     Settings(str(tmp_path / "north.csv"), "kind").write(made)
     return made
 
 
-def answered(kit: Kit, message: Any, cell: Cell | None = None) -> tuple[Answer, str]:
+def answered(kit: Kit, message: Any, cell: Cell | None = None) -> tuple[ReplyHeader, str]:
     engine = SimpleNamespace(get_cell=lambda: cell or Cell())
     return FloraExecutor()._answer(kit, message, SimpleNamespace(get_engine=lambda: engine), lambda: False)
 
 
-def message_of(step: Any, order: Order = ORDER) -> Any:
+def message_of(step: Any, order: StepHeader = ORDER) -> Any:
     return fill(Shareable(), order, step_text(step))
 
 
 def test_a_step_is_answered_and_the_aggregator_hears_that_the_party_is_there(kit: Kit) -> None:
     cell = Cell()
     answer, text = answered(kit, message_of(Describe()), cell)
-    assert answer == Answer("reply")
+    assert answer == ReplyHeader("reply")
     reply = read_reply(text, Describe())
     assert isinstance(reply, DescribeReply)
     assert (reply.party, reply.rows) == ("north", 60)
@@ -75,15 +75,15 @@ def test_what_the_consent_forbids_is_refused_in_a_sentence(kit: Kit) -> None:
 
 
 def test_another_version_is_refused(kit: Kit) -> None:
-    answer, _ = answered(kit, message_of(Describe(), Order(1, "server.run", ("north",), "9.9.9")))
+    answer, _ = answered(kit, message_of(Describe(), StepHeader(1, "server.run", ("north",), "9.9.9")))
     assert (answer.state, "9.9.9" in answer.words) == ("refused", True)
 
 
 def test_of_an_error_only_its_class_leaves(kit: Kit) -> None:
     two_moons(60, 1).assign(kind="secret").to_csv(kit.path / "north.csv", index=False)
     answer, _ = answered(kit, message_of(Describe()))
-    assert answer == Answer("failed", "DataError")
-    lines, _ = Desk(kit.state / "desk").lines(0)
+    assert answer == ReplyHeader("failed", "DataError")
+    lines, _ = Foreground(kit.state / "desk").lines(0)
     assert any("secret" in line for line in lines)  # the party's own screen says it all
 
 

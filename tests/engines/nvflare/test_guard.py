@@ -21,7 +21,7 @@ from nvflare.fuel.hci.server.reg import ServerCommandRegister
 from nvflare.fuel.utils.constants import Mode
 from nvflare.private.fed.client.admin import FedAdminAgent
 
-from flora.engines.nvflare import gate, guard, orders
+from flora.engines.nvflare import guard, orders, seams
 from flora.engines.nvflare.consortium import USER
 from flora.engines.nvflare.guard import AggregatorGuard, Envelope, Guard, PartyGuard
 from flora.engines.nvflare.orders import Order
@@ -320,6 +320,7 @@ def test_a_scientist_gives_no_other_command(command: str) -> None:
     ("function", "parameters"),
     [
         (CoreCell.process_message, ["self", "endpoint", "connection", "app_id", "message"]),
+        (CoreCell._find_endpoint, ["self", "target_fqcn", "for_msg"]),
         (FedAdminAgent._dispatch_request, ["self", "request"]),
         (ServerCommandRegister.process_command, ["self", "conn", "command"]),
         (ConnManager.process_frame_task, ["self", "sfm_conn", "frame"]),
@@ -397,23 +398,23 @@ NORTH = SimpleNamespace(name="north")
 
 
 def test_a_frame_is_read_as_it_is() -> None:
-    read = gate.envelope_of(NORTH, line("north"), frame())
+    read = seams.envelope_of(NORTH, line("north"), frame())
     assert read == request("north", "server", "task", "quit")
-    assert gate.envelope_of(NORTH, line(None, Mode.ACTIVE), frame()).dialled
-    assert gate.envelope_of(NORTH, line("N/A"), frame()).certificate == ""
-    assert gate.envelope_of(NORTH, None, frame()).within
-    assert gate.envelope_of(NORTH, line("north"), frame(**{MessageHeaderKey.CONN_URL: "tcp://evil"})).invites
+    assert seams.envelope_of(NORTH, line(None, Mode.ACTIVE), frame()).dialled
+    assert seams.envelope_of(NORTH, line("N/A"), frame()).certificate == ""
+    assert seams.envelope_of(NORTH, None, frame()).within
+    assert seams.envelope_of(NORTH, line("north"), frame(**{MessageHeaderKey.CONN_URL: "tcp://evil"})).invites
 
 
 def test_a_message_in_pieces_is_read_by_what_it_carries() -> None:
     keys = MessageHeaderKey
     stream = {keys.CHANNEL: STREAM_CHANNEL, keys.TOPIC: STREAM_DATA_TOPIC, "sm__ch": "admin", "sm__tp": "sys.shell"}
-    read = gate.envelope_of(NORTH, line("north"), frame(**stream))
+    read = seams.envelope_of(NORTH, line("north"), frame(**stream))
     assert (read.kind, read.channel, read.topic) == ("req", "admin", "sys.shell")
-    answer = gate.envelope_of(NORTH, line("north"), frame(**{**stream, "sm__ch": CellChannel.RETURN_ONLY}))
+    answer = seams.envelope_of(NORTH, line("north"), frame(**{**stream, "sm__ch": CellChannel.RETURN_ONLY}))
     assert answer.kind == "reply"
-    assert gate.envelope_of(NORTH, line("north"), frame(**{keys.CHANNEL: CellChannel.RETURN_ONLY})).kind == "req"
-    acknowledged = gate.envelope_of(NORTH, line("north"), frame(**{**stream, keys.TOPIC: STREAM_ACK_TOPIC}))
+    assert seams.envelope_of(NORTH, line("north"), frame(**{keys.CHANNEL: CellChannel.RETURN_ONLY})).kind == "req"
+    acknowledged = seams.envelope_of(NORTH, line("north"), frame(**{**stream, keys.TOPIC: STREAM_ACK_TOPIC}))
     assert (acknowledged.channel, acknowledged.topic) in guard.STREAM
 
 
@@ -422,7 +423,7 @@ def test_a_frame_that_says_too_little_is_none(missing: str) -> None:
     message = frame()
     del message.headers[missing]
     with pytest.raises((KeyError, TypeError)):
-        gate.envelope_of(NORTH, line("north"), message)
+        seams.envelope_of(NORTH, line("north"), message)
 
 
 def test_what_the_gate_cannot_read_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -430,7 +431,7 @@ def test_what_the_gate_cannot_read_does_not_pass(monkeypatch: pytest.MonkeyPatch
     refused: list[tuple[str, str]] = []
     monkeypatch.setattr(CoreCell, "process_message", lambda *args: passed.append(args))
     alarm: Any = SimpleNamespace(refused=lambda what, why: refused.append((what, why)))
-    gate.watch_cells(AGGREGATOR, alarm)
+    seams.watch_cells(AGGREGATOR, alarm)
     process: Any = CoreCell.process_message
     for message in (
         Message(None, b""),

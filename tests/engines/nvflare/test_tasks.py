@@ -5,15 +5,20 @@ from typing import Any
 import pytest
 from nvflare.apis.shareable import Shareable
 
-from flora.engines.nvflare.tasks import HEADER, TEXT, Answer, Order, answer_of, fill, order_of
+from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, answer_of, fill, order_of
 from flora.errors import InputError, WireError
 
-ORDER = Order(3, "server.run", ("north", "south"), "0.1.0")
+ORDER = StepHeader(3, "server.run", ("north", "south"), "0.1.0")
 
 
 def test_both_ways_come_back_as_they_were() -> None:
     assert order_of(fill(Shareable(), ORDER, "{}"), 100) == (ORDER, "{}")
-    for answer in (Answer("reply"), Answer("refused", "no"), Answer("failed", "KeyError"), Answer("left", "gone")):
+    for answer in (
+        ReplyHeader("reply"),
+        ReplyHeader("refused", "no"),
+        ReplyHeader("failed", "KeyError"),
+        ReplyHeader("left", "gone"),
+    ):
         assert answer_of(fill(Shareable(), answer, "text"), 100) == (answer, "text")
 
 

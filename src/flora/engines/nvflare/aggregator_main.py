@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nvflare.fuel.f3.mpm import MainProcessMonitor
 
-from flora.engines.nvflare import gate
+from flora.engines.nvflare import seams
 from flora.engines.nvflare.alarm import Alarm
 from flora.engines.nvflare.consortium import AGGREGATOR, USER, Kit
 from flora.engines.nvflare.guard import AggregatorGuard
@@ -19,10 +19,10 @@ def install(workspace: str, run: str = "") -> None:
     """Put the guard in the way of this process's cell. The kit names the parties; without a kit nothing starts."""
     kit = Kit.open(Path(workspace), AGGREGATOR)
     alarm, parties = Alarm(kit), frozenset(kit.consortium.parties)
-    gate.watch_cells(AggregatorGuard(kit.consortium.aggregator, USER, parties, run), alarm)
-    gate.watch_commands(alarm)
+    seams.watch_cells(AggregatorGuard(kit.consortium.aggregator, USER, parties, run), alarm)
+    seams.watch_commands(alarm)
     if not run:
-        gate.keep_out_twins(parties, alarm)
+        seams.keep_out_twins(parties, alarm)
 
 
 def aggregator() -> int:

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Any
 
 from flora.engines.nvflare.consortium import Kit
-from flora.engines.nvflare.desk import Desk
+from flora.engines.nvflare.foreground import Foreground
 from flora.errors import FloraError
 from flora.party.audit import AuditLog
 
@@ -71,7 +71,7 @@ class Alarm:
 
     def _say(self, text: str) -> None:
         try:
-            Desk(self.kit.state / "desk").say(text)
+            Foreground(self.kit.state / "desk").say(text)
         except OSError:
             return  # NVFlare's own log has it; there is nobody else to tell
 

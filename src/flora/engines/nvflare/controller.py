@@ -16,12 +16,12 @@ from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey
 
 from flora.core.files import write_whole
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, answer_to_message, header_of
-from flora.engines.nvflare.desk import Desk
+from flora.engines.nvflare.foreground import Foreground
+from flora.engines.nvflare.heartbeats import Heartbeats
 from flora.engines.nvflare.hub import Hub, HubAnswer, call_from_headers
 from flora.engines.nvflare.job import NAME, Run
-from flora.engines.nvflare.presence import Presence
 from flora.engines.nvflare.service import watch_parent
-from flora.engines.nvflare.tasks import Order, answer_of, fill
+from flora.engines.nvflare.tasks import StepHeader, answer_of, fill
 from flora.errors import FloraError, InputError
 from flora.problem.messages import Reply, Step
 from flora.problem.wire import most_reply, read_reply, step_text
@@ -71,7 +71,7 @@ class FloraController(Controller):  # type: ignore[misc]
     def __init__(self, run: str) -> None:
         super().__init__()
         self.run = run  # NVFlare wants to find its arguments again
-        self._presence, self._over = Presence(), Event()
+        self._heartbeats, self._over = Heartbeats(), Event()
         self._asked: Asked | None = None
         self._hub: Hub | None = None
         self._number, self._seconds, self._traffic = 0, {}, {}  # type: ignore[var-annotated]
@@ -83,7 +83,7 @@ class FloraController(Controller):  # type: ignore[misc]
         self._name = engine.get_cell().get_fqcn()
         self._plan = Run.from_json(self.run)
         root = Path(fl_ctx.get_workspace().get_root_dir())
-        self._desk = Desk(root / "state" / "desk")
+        self._desk = Foreground(root / "state" / "desk")
         self._journal = Journal(root / "state" / "runs" / self._plan.folder, self._plan.identity)
         self._result = Path(fl_ctx.get_workspace().get_run_dir(fl_ctx.get_job_id())) / RESULT
         self._cell.register_request_cb(CHANNEL, REDUCE, self._on_reduce)
@@ -176,7 +176,7 @@ class FloraController(Controller):  # type: ignore[misc]
             raise StoppedError("the run was stopped")
         if asked.fault is not None:
             raise asked.fault
-        lost = self._presence.lost(asked.missing)
+        lost = self._heartbeats.lost(asked.missing)
         if lost and (self._hub is not None or lost == asked.missing):
             raise PartyLostError(lost, asked.step.name)
         if self._hub is not None and self._hub.over:
@@ -185,7 +185,7 @@ class FloraController(Controller):  # type: ignore[misc]
             raise FloraError(f"the training ended: {asked.left}")
 
     def _order(self, asked: Asked) -> Any:
-        order = Order(asked.number, self._name, tuple(asked.parties), version("flora-hpo"))
+        order = StepHeader(asked.number, self._name, tuple(asked.parties), version("flora-hpo"))
         return fill(Shareable(), order, step_text(asked.step))
 
     def _on_result(self, client_task: Any, fl_ctx: Any) -> None:  # noqa: ARG002
@@ -193,7 +193,7 @@ class FloraController(Controller):  # type: ignore[misc]
         asked, party = self._asked, client_task.client.name
         if asked is None or party not in asked.targets:
             return
-        self._presence.heard(party)
+        self._heartbeats.heard(party)
         try:
             self._take(asked, party, client_task.result)
         except FloraError as error:
@@ -236,7 +236,7 @@ class FloraController(Controller):  # type: ignore[misc]
         hub = self._hub
         if hub is None:
             return answer_to_message(HubAnswer("over", call.number, reason="no training is under way"))
-        self._presence.heard(party)
+        self._heartbeats.heard(party)
         address = (origin, request.get_header(MessageHeaderKey.REQ_ID))
         answer = hub.receive(party, address, call, bytes(request.payload or b""))
         return None if answer is None else answer_to_message(answer)
@@ -250,7 +250,7 @@ class FloraController(Controller):  # type: ignore[misc]
         try:
             document = header_of(request)
             if party in self._plan.parties:
-                self._presence.heard(party, (int(document["done"]), int(document["total"])))
+                self._heartbeats.heard(party, (int(document["done"]), int(document["total"])))
         except (ValueError, KeyError, TypeError):
             return
 
@@ -266,13 +266,13 @@ class FloraController(Controller):  # type: ignore[misc]
             return {"step": "", "parties": {}}
         missing = asked.missing
         states = dict.fromkeys(missing, "works")
-        states |= dict.fromkeys(self._presence.quiet(missing), "quiet")
-        states |= dict.fromkeys(self._presence.lost(missing), "silent")
+        states |= dict.fromkeys(self._heartbeats.quiet(missing), "quiet")
+        states |= dict.fromkeys(self._heartbeats.lost(missing), "silent")
         parties = {}
         for party in asked.parties:
-            done, total = self._presence.counts(party)
+            done, total = self._heartbeats.counts(party)
             parties[party] = {"state": states.get(party, "has answered"), "done": done, "total": total}
-            parties[party]["silence"] = round(self._presence.silence(party), 1)
+            parties[party]["silence"] = round(self._heartbeats.silence(party), 1)
         return {"step": asked.step.name, "number": asked.number, "parties": parties}
 
 

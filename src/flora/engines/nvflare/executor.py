@@ -17,9 +17,9 @@ from nvflare.apis.shareable import make_reply
 from flora.core.workers import workers
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, CellCollective, message
 from flora.engines.nvflare.consortium import Kit
-from flora.engines.nvflare.desk import Desk
+from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.service import watch_parent
-from flora.engines.nvflare.tasks import Answer, Order, fill, order_of
+from flora.engines.nvflare.tasks import ReplyHeader, StepHeader, fill, order_of
 from flora.errors import CollectiveError, ConsentError
 from flora.party.audit import AuditLog
 from flora.party.consent import Consent
@@ -86,7 +86,7 @@ class FloraExecutor(Executor):  # type: ignore[misc]
         self._pulse: Pulse | None = None
 
     def execute(self, task_name: str, shareable: Any, fl_ctx: Any, abort_signal: Any) -> Any:  # noqa: ARG002
-        """Answer one step: a reply, a refusal, or the class of an error."""
+        """ReplyHeader one step: a reply, a refusal, or the class of an error."""
         kit = Kit.open(Path(fl_ctx.get_workspace().get_root_dir()), "party")
         if self._pulse is None:
             end_earlier_process(kit)
@@ -94,25 +94,25 @@ class FloraExecutor(Executor):  # type: ignore[misc]
         answer, text = self._answer(kit, shareable, fl_ctx, lambda: bool(abort_signal.triggered))
         return fill(make_reply(ReturnCode.OK), answer, text)
 
-    def _answer(self, kit: Kit, shareable: Any, fl_ctx: Any, aborted: Callable[[], bool]) -> tuple[Answer, str]:
-        desk, log = Desk(kit.state / "desk"), AuditLog(kit.state / "audit.jsonl")
+    def _answer(self, kit: Kit, shareable: Any, fl_ctx: Any, aborted: Callable[[], bool]) -> tuple[ReplyHeader, str]:
+        desk, log = Foreground(kit.state / "desk"), AuditLog(kit.state / "audit.jsonl")
         try:
-            return Answer("reply"), self._letter(kit, desk, log, shareable, fl_ctx, aborted)
+            return ReplyHeader("reply"), self._letter(kit, desk, log, shareable, fl_ctx, aborted)
         except ConsentError as error:
             desk.say(f"refused: {error}")
-            answer = Answer("refused", str(error)[:500])
+            answer = ReplyHeader("refused", str(error)[:500])
         except CollectiveError as error:
             desk.say(f"left the training: {error}")
-            answer = Answer("left", str(error)[:500])
+            answer = ReplyHeader("left", str(error)[:500])
         except Exception as error:  # whatever it is, its text may quote a row: only its class leaves
             desk.say(f"could not answer: {type(error).__name__}: {error}")
             self.logger.exception("flora")
-            answer = Answer("failed", type(error).__name__)
+            answer = ReplyHeader("failed", type(error).__name__)
         log.record("no reply", kit.consortium.aggregator, f"{answer.state}: {answer.words}".encode())
         return answer, ""
 
     def _letter(
-        self, kit: Kit, desk: Desk, log: AuditLog, shareable: Any, fl_ctx: Any, aborted: Callable[[], bool]
+        self, kit: Kit, desk: Foreground, log: AuditLog, shareable: Any, fl_ctx: Any, aborted: Callable[[], bool]
     ) -> str:
         """Return the text of the reply, as the party's gate lets it leave."""
         order, text = order_of(shareable, STEP.most)
@@ -134,7 +134,7 @@ class FloraExecutor(Executor):  # type: ignore[misc]
             )
             return gate.letter(step, cell_collective(cell, order, kit.name, aborted) if step.together else None)
 
-    def _beating(self, cell: Any, order: Order) -> Pulse:
+    def _beating(self, cell: Any, order: StepHeader) -> Pulse:
         if self._pulse is None:
             self._pulse = Pulse(cell, order.hub)
             self._pulse.start()
@@ -143,7 +143,7 @@ class FloraExecutor(Executor):  # type: ignore[misc]
         return self._pulse
 
 
-def cell_collective(cell: Any, order: Order, party: str, stopped: Callable[[], bool]) -> CellCollective:
+def cell_collective(cell: Any, order: StepHeader, party: str, stopped: Callable[[], bool]) -> CellCollective:
     """Return a party's end of the sums of one step."""
 
     def exchange(sent: Any, seconds: float) -> Any:
@@ -153,7 +153,7 @@ def cell_collective(cell: Any, order: Order, party: str, stopped: Callable[[], b
 
 
 @contextmanager
-def _party(kit: Kit, settings: Settings, step: Step, desk: Desk, pulse: Pulse) -> Iterator[Party]:
+def _party(kit: Kit, settings: Settings, step: Step, desk: Foreground, pulse: Pulse) -> Iterator[Party]:
     """Give the party for one step: its table as it is now, its workers, its study."""
 
     def progress(party: str, done: int, total: int) -> None:  # noqa: ARG001  (there is one party here)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nvflare.fuel.f3.mpm import MainProcessMonitor
 
-from flora.engines.nvflare import gate
+from flora.engines.nvflare import seams
 from flora.engines.nvflare.alarm import Alarm
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.guard import PartyGuard
@@ -19,10 +19,12 @@ def install(workspace: str, run: str = "") -> None:
     """Put the guard in the way of this process's cell. The kit says whose it is; without a kit nothing starts."""
     kit = Kit.open(Path(workspace), "party")
     alarm = Alarm(kit)
-    gate.watch_cells(PartyGuard(kit.name, kit.consortium.aggregator, run), alarm)
-    gate.watch_orders(kit.name, gate.allowed_executors(kit.path), alarm)
-    if not run:
-        gate.hear_notices(alarm)
+    seams.watch_cells(PartyGuard(kit.name, kit.consortium.aggregator, run), alarm)
+    seams.watch_orders(kit.name, seams.allowed_executors(kit.path), alarm)
+    if run:
+        seams.keep_within(kit.name)
+    else:
+        seams.hear_notices(alarm)
 
 
 def party() -> int:

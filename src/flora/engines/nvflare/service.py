@@ -20,7 +20,7 @@ from typing import IO
 from flora.core.files import write_whole
 from flora.engines.nvflare import certificates, require_nvflare
 from flora.engines.nvflare.consortium import AGGREGATOR, Kit
-from flora.engines.nvflare.desk import Desk
+from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.kits import organisation, place_state
 from flora.engines.nvflare.reach import Reach, busy_port, obstacle
 from flora.errors import FloraError, InputError
@@ -65,9 +65,9 @@ class Service:
         self._reach = Reach(partial(obstacle, self.kit), self.say)
 
     @property
-    def desk(self) -> Desk:
+    def desk(self) -> Foreground:
         """Where the run's own process leaves its lines and questions."""
-        return Desk(self.kit.state / "desk")
+        return Foreground(self.kit.state / "desk")
 
     @property
     def log(self) -> Path:

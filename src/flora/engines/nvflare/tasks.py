@@ -14,7 +14,7 @@ MOST_HEADER = MIB
 
 
 @dataclass(frozen=True)
-class Order:
+class StepHeader:
     """What the aggregator says beside a step."""
 
     number: Total  # of the step, in this run
@@ -27,7 +27,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ReplyHeader:
     """What a party says beside its reply, or in place of one."""
 
     state: Literal["reply", "refused", "failed", "left"]
@@ -37,23 +37,23 @@ class Answer:
         check(self, WireError)
 
 
-def fill(message: Any, header: Order | Answer, text: str = "") -> Any:
+def fill(message: Any, header: StepHeader | ReplyHeader, text: str = "") -> Any:
     """Put a header and a text into NVFlare's message."""
     message[HEADER] = json.dumps(to_document(header))
     message[TEXT] = text
     return message
 
 
-def order_of(message: Any, most: int) -> tuple[Order, str]:
+def order_of(message: Any, most: int) -> tuple[StepHeader, str]:
     """Return the aggregator's header, and the text of its step."""
     document, text = _parts(message, most)
-    return read(Order, document), text
+    return read(StepHeader, document), text
 
 
-def answer_of(message: Any, most: int) -> tuple[Answer, str]:
+def answer_of(message: Any, most: int) -> tuple[ReplyHeader, str]:
     """Return a party's header, and the text of its reply."""
     document, text = _parts(message, most)
-    return read(Answer, document), text
+    return read(ReplyHeader, document), text
 
 
 def _parts(message: Any, most: int) -> tuple[Any, str]:

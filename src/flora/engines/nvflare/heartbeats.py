@@ -12,7 +12,7 @@ START = 120.0  # seconds that a party has for its first sign
 
 
 @dataclass
-class Presence:
+class Heartbeats:
     """The parties' signs of life."""
 
     began: float = field(default_factory=monotonic)

@@ -4,14 +4,14 @@ from time import sleep
 
 import pytest
 
-from flora.engines.nvflare.desk import Desk
+from flora.engines.nvflare.foreground import Foreground
 from flora.errors import FloraError
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path) -> Foreground:
     """A desk that is open."""
-    opened = Desk(tmp_path / "desk")
+    opened = Foreground(tmp_path / "desk")
     opened.open()
     return opened
 
@@ -20,13 +20,13 @@ def never() -> bool:
     return False
 
 
-def asked(desk: Desk) -> tuple[str, str]:
+def asked(desk: Foreground) -> tuple[str, str]:
     while (question := desk.question()) is None:
         sleep(0.01)
     return question
 
 
-def test_lines_come_once_and_in_order(desk: Desk) -> None:
+def test_lines_come_once_and_in_order(desk: Foreground) -> None:
     assert desk.lines(0) == ([], 0)
     desk.say("one")
     desk.say("two\nlines")
@@ -38,7 +38,7 @@ def test_lines_come_once_and_in_order(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("yes", [True, False])
-def test_a_question_waits_for_its_answer(desk: Desk, yes: bool) -> None:
+def test_a_question_waits_for_its_answer(desk: Foreground, yes: bool) -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(desk.ask, "all of it?", never)
         name, text = asked(desk)
@@ -50,7 +50,7 @@ def test_a_question_waits_for_its_answer(desk: Desk, yes: bool) -> None:
     assert desk.question() is None
 
 
-def test_the_answer_of_an_earlier_question_counts_for_nothing(desk: Desk) -> None:
+def test_the_answer_of_an_earlier_question_counts_for_nothing(desk: Foreground) -> None:
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(desk.ask, "one?", never)
         name, _ = asked(desk)
@@ -64,12 +64,12 @@ def test_the_answer_of_an_earlier_question_counts_for_nothing(desk: Desk) -> Non
         assert not second.result(timeout=5)
 
 
-def test_a_stopped_run_does_not_wait(desk: Desk) -> None:
+def test_a_stopped_run_does_not_wait(desk: Foreground) -> None:
     with pytest.raises(FloraError, match="stopped before there was an answer"):
         desk.ask("?", lambda: True)
 
 
-def test_to_open_it_again_forgets_all(desk: Desk) -> None:
+def test_to_open_it_again_forgets_all(desk: Foreground) -> None:
     desk.say("old")
     desk.answer("old", yes=True)
     desk.open()

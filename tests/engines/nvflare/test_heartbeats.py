@@ -1,7 +1,7 @@
 import pytest
 
-from flora.engines.nvflare import presence as presence_module
-from flora.engines.nvflare.presence import QUIET, SILENCE, START, Presence
+from flora.engines.nvflare import heartbeats as module
+from flora.engines.nvflare.heartbeats import QUIET, SILENCE, START, Heartbeats
 
 
 class Clock:
@@ -17,12 +17,12 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of all that is asked here."""
     made = Clock()
-    monkeypatch.setattr(presence_module, "monotonic", made)
+    monkeypatch.setattr(module, "monotonic", made)
     return made
 
 
 def test_a_party_is_lost_after_its_silence(clock: Clock) -> None:
-    presence = Presence(began=clock.now)
+    presence = Heartbeats(began=clock.now)
     presence.heard("a")
     clock.now += SILENCE
     presence.heard("b")
@@ -34,7 +34,7 @@ def test_a_party_is_lost_after_its_silence(clock: Clock) -> None:
 
 
 def test_a_party_has_longer_for_its_first_sign(clock: Clock) -> None:
-    presence = Presence(began=clock.now)
+    presence = Heartbeats(began=clock.now)
     clock.now += SILENCE + 1
     assert presence.lost(["a"]) == []
     clock.now += START
@@ -42,7 +42,7 @@ def test_a_party_has_longer_for_its_first_sign(clock: Clock) -> None:
 
 
 def test_counts_stay_until_new_ones_come(clock: Clock) -> None:
-    presence = Presence(began=clock.now)
+    presence = Heartbeats(began=clock.now)
     assert presence.counts("a") == (0, 0)
     presence.heard("a", (3, 9))
     presence.heard("a")
@@ -50,7 +50,7 @@ def test_counts_stay_until_new_ones_come(clock: Clock) -> None:
 
 
 def test_a_party_that_had_begun_is_quiet_before_it_is_lost(clock: Clock) -> None:
-    presence = Presence()
+    presence = Heartbeats()
     presence.heard("a")
     clock.now += QUIET + 1
     assert presence.quiet(["a", "b"]) == ["a"]

@@ -16,7 +16,7 @@ from flora.errors import FloraError
 
 
 @dataclass(frozen=True)
-class Desk:
+class Foreground:
     """The folder of a kit where both sides meet."""
 
     folder: Path

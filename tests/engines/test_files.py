@@ -1,6 +1,7 @@
 """Steps and replies as files: what comes back as it was, and what is refused in one sentence."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,16 +10,36 @@ import pytest
 
 from flora.aggregator.aggregation import aggregate
 from flora.aggregator.surface import SurfaceChoice
-from flora.engines.files import CarriedFiles, NotAnsweredError, plan_of, read_reply_file, read_step_file, step_file
+from flora.engines.files import (
+    CarriedFiles,
+    NotAnsweredError,
+    carried_texts,
+    plan_of,
+    read_files,
+    read_reply_file,
+    read_step_file,
+    step_file,
+    with_files,
+)
+from flora.engines.threads import in_process
 from flora.errors import InputError, TrialsError
-from flora.problem.messages import Confirm, Confirmation, ConfirmReply, DescribeReply, Search, SearchReply
+from flora.problem.messages import (
+    Confirm,
+    Confirmation,
+    ConfirmReply,
+    DescribeReply,
+    Reply,
+    Search,
+    SearchReply,
+    Step,
+)
 from flora.problem.plan import SearchPlan
 from flora.problem.trials import PartyTrials, Trial
 from flora.problem.wire import Letter, reply_text, step_digest
 from flora.program.drive import drive
 from flora.program.request import Request
-from flora.program.single_shot import confirm
-from tests.conftest import SVM_SPACE
+from flora.program.single_shot import confirm, single_shot
+from tests.conftest import SVM_SPACE, gate, two_moons
 
 OTHER = {"C": 9.0, "gamma": 0.2, "tol": 1e-3}
 DEFAULT = dict(SVM_SPACE.default)
@@ -135,6 +156,26 @@ class TestEngine:
     def test_replies_that_do_not_belong_together(self, letters: list[Letter], words: str) -> None:
         with pytest.raises(TrialsError, match=words):
             CarriedFiles(self.both, tuple(letters))
+
+
+def test_parties_that_meet_after_an_exchange_are_not_asked_again(tmp_path: Path) -> None:
+    request = Request(family="svm", trials=3, folds=3, confirm=2, seed=4)
+    gates = [gate(name, two_moons(60, k)) for k, name in enumerate("ab")]
+    whole = drive(single_shot(request), in_process(gates))
+    files = []
+    for party in whole.found.trials:
+        files.append(written(tmp_path / f"{party.party}.json", party.to_json()))
+    steps: list[str] = []
+    engine = in_process(gates)
+
+    def ask(step: Step) -> Iterable[Reply]:
+        steps.append(step.name)
+        return engine(step)
+
+    met = drive(single_shot(request), with_files(read_files(files), ask))
+    assert steps == ["describe", "confirm", "train"]
+    assert met.model == whole.model
+    assert carried_texts([path.read_text() for path in files]) == read_files(files)
 
 
 def test_a_plan_is_known_where_the_files_say_enough() -> None:

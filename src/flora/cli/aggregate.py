@@ -14,9 +14,8 @@ from flora.cli.arguments import add_json, add_surface
 from flora.cli.options import SurfaceOptions, options_of
 from flora.cli.printing import print_line
 from flora.cli.tune import show_written
-from flora.core.documents import named_format
 from flora.core.files import write_whole
-from flora.engines.files import CarriedFiles, NotAnsweredError, plan_of, read_reply_file, step_file
+from flora.engines.files import CarriedFiles, NotAnsweredError, is_reply, plan_of, read_reply_file, step_file
 from flora.errors import InputError, TrialsError
 from flora.models import FAMILIES, family_of
 from flora.outcome.console import show_result
@@ -25,7 +24,6 @@ from flora.problem.messages import Confirm
 from flora.problem.space import SearchSpace
 from flora.problem.space_formats import read_space
 from flora.problem.trials import PartyTrials
-from flora.problem.wire import REPLY
 from flora.program.drive import drive
 from flora.program.request import Request
 from flora.program.result import Result, result_of
@@ -71,8 +69,8 @@ def run(parsed: Namespace) -> dict[str, Any]:
     """Recommend one config from files of trials and, where parties have measured candidates, their answers."""
     options = options_of(AggregateOptions, parsed)
     paths = [Path(path) for path in options.files]
-    letters = [read_reply_file(path) for path in paths if _is_reply(path)]
-    trials = _trials([path for path in paths if not _is_reply(path)], options)
+    letters = [read_reply_file(path) for path in paths if is_reply(path)]
+    trials = _trials([path for path in paths if not is_reply(path)], options)
     if options.propose is not None and (options.propose < 1 or letters):
         raise InputError(f"--propose takes a number of at least 1 and files of trials alone, got {options.propose}")
     if options.propose is not None and not options.out:
@@ -146,7 +144,3 @@ def _read_trials(path: Path, space: SearchSpace | None, scoring: str) -> PartyTr
     if space is None:
         raise InputError(f"{path}: CSV files need --space FILE, the search space as JSON")
     return PartyTrials.from_csv(path, space, scoring=scoring)
-
-
-def _is_reply(path: Path) -> bool:
-    return path.suffix.lower() == ".json" and named_format(path) == REPLY.name

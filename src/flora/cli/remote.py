@@ -14,6 +14,7 @@ from flora.cli.options import WorkOptions
 from flora.cli.printing import messages, note
 from flora.cli.processes import child, free_port, stoppable
 from flora.cli.tune import show_written
+from flora.engines.files import read_files
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import AGGREGATOR, SCIENTIST, Consortium, Kit
 from flora.engines.nvflare.kits import make_kits
@@ -40,12 +41,23 @@ def tune_consortium(options: "TuneOptions") -> dict[str, Any]:
     kit = Kit.open(Path(str(options.project)), AGGREGATOR, SCIENTIST)
     if options.quorum is not None and not 1 <= options.quorum <= len(kit.consortium.parties):
         raise InputError(f"--quorum: from 1 to the number of parties, got {options.quorum}")
-    return tune_remotely(kit, options.request(), options.work, quorum=options.quorum, wait=options.wait)
+    read_files(options.given)  # what is wrong with them is better said here
+    given = tuple(path.read_text("utf-8") for path in options.given)
+    request = options.request()
+    return tune_remotely(kit, request, options.work, quorum=options.quorum, wait=options.wait, given=given)
 
 
-def tune_remotely(kit: Kit, request: Request, work: WorkOptions, *, quorum: int | None, wait: float) -> dict[str, Any]:
+def tune_remotely(
+    kit: Kit,
+    request: Request,
+    work: WorkOptions,
+    *,
+    quorum: int | None,
+    wait: float,
+    given: tuple[str, ...] = (),
+) -> dict[str, Any]:
     """Run a request at a kit's consortium, and write and show what came of it."""
-    run = run_for(kit, request)
+    run = replace(run_for(kit, request), given=given)
     folder = RunFolder(work.out, {**run.identity, "parties": list(run.parties)})
     with stoppable(), progress_bars(run.parties, messages) as progress:
         fetched = Follower(kit, run, note, progress, quorum, wait).follow()

@@ -14,6 +14,7 @@ from flora.cli.options import SearchOptions, SurfaceOptions, TableOptions, WorkO
 from flora.cli.printing import messages, print_line
 from flora.core.workers import workers
 from flora.engines import ENGINES, engine_of
+from flora.engines.files import CarriedFiles, read_files, with_files
 from flora.errors import DataError, InputError
 from flora.outcome.console import progress_bars, show_result
 from flora.outcome.explain import trained_words
@@ -31,6 +32,7 @@ from flora.program.result import Result, result_of
 from flora.program.single_shot import Outcome, single_shot
 
 ENGINE = "threads"
+NOTHING = CarriedFiles(())
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class TuneOptions:
     trainings: int
     certificate: bool
     engine: str
+    given: tuple[Path, ...]
     project: Path | None
     quorum: int | None
     wait: float
@@ -95,6 +98,14 @@ def add_arguments(parser: Any) -> None:
         default=ENGINE,
         help="how parties of this machine are asked (%(default)s)",
     )
+    parser.add_argument(
+        "--given",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="files of an exchange before: what is in them is not asked for again, and the training follows",
+    )
     network = parser.add_argument_group("across machines")
     network.add_argument("--project", type=Path, metavar="KIT", help="ask the parties of this kit's consortium")
     network.add_argument("--quorum", type=int, metavar="N", help="go on without lost parties while N remain (all)")
@@ -112,7 +123,9 @@ def run(parsed: Namespace) -> dict[str, Any]:
         from flora.cli.remote import tune_consortium
 
         return tune_consortium(options)
-    return tune(_tables(options), options.table, options.request(), options.work, options.engine)
+    return tune(
+        _tables(options), options.table, options.request(), options.work, options.engine, read_files(options.given)
+    )
 
 
 def tune(
@@ -121,6 +134,7 @@ def tune(
     request: Request,
     work: WorkOptions,
     engine: str = ENGINE,
+    given: CarriedFiles = NOTHING,
 ) -> dict[str, Any]:
     """Run a request on tables of this machine, and write and show what came of it."""
     folder = RunFolder(work.out, _identity(frames, table, request))
@@ -130,7 +144,8 @@ def tune(
             Gate(Party(name, Table(frame, str(table.target), table.drop), folder.study(name), spread, progress))
             for name, frame in frames.items()
         ]
-        ask = timed(_begun(engine_of(engine)(gates, jobs=work.jobs), folder), seconds)
+        ask = engine_of(engine)(gates, jobs=work.jobs)
+        ask = timed(_begun(with_files(given, ask) if given.trials else ask, folder), seconds)
         outcome = drive(single_shot(request), ask)
     return finish(folder, result_of(outcome, request, seconds), outcome, work)
 

@@ -93,10 +93,15 @@ def contents(path: Path, most: int, error: type[InputError] = InputError) -> byt
 
 def named_format(path: Path) -> str | None:
     """Return what a JSON file says it is; None where it does not say."""
+    return format_in(contents(path, MOST_BYTES), str(path))
+
+
+def format_in(text: str | bytes, source: str) -> str | None:
+    """Return what a JSON text says it is; None where it does not say."""
     try:
-        document = parse(contents(path, MOST_BYTES))
+        document = parse(text)
     except ValueError as error:
-        raise InputError(f"{path}: not a JSON file ({error!s:.200})") from error
+        raise InputError(f"{source}: not a JSON file ({error!s:.200})") from error
     name = document.get("format") if isinstance(document, dict) else None
     return name if isinstance(name, str) else None
 

@@ -4,16 +4,17 @@ Where a reply is not there yet, :class:`NotAnsweredError` has the step that the 
 given their replies, goes on from there. The parties cannot add up by files, so nothing is trained.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flora.core.documents import contents
+from flora.core.documents import contents, format_in, named_format
 from flora.errors import FloraError, TrialsError
 from flora.problem.messages import Confirm, ConfirmReply, Reply, Search, SearchReply, Step
 from flora.problem.plan import SearchPlan
 from flora.problem.trials import PartyTrials
 from flora.problem.wire import REPLY, STEP, Letter, read_letter, read_step, step_text
+from flora.program.drive import Ask
 
 
 class NotAnsweredError(FloraError):
@@ -43,6 +44,40 @@ class CarriedFiles:
         if not found:
             raise NotAnsweredError(step)
         return found
+
+
+def with_files(carried: CarriedFiles, ask: Ask) -> Ask:
+    """Return an engine for parties that meet after an exchange by files: what they sent is not asked for again."""
+
+    def first_from_files(step: Step) -> Iterable[Reply]:
+        try:
+            return carried(step) if isinstance(step, Search | Confirm) else ask(step)
+        except NotAnsweredError:
+            return ask(step)
+
+    return first_from_files
+
+
+def read_files(paths: Sequence[Path]) -> CarriedFiles:
+    """Return what the files of an exchange hold: trials, and replies to a confirmation."""
+    replies = [path for path in paths if is_reply(path)]
+    trials = [path for path in paths if path not in replies]
+    return CarriedFiles(tuple(map(PartyTrials.read, trials)), tuple(map(read_reply_file, replies)))
+
+
+def carried_texts(texts: Sequence[str]) -> CarriedFiles:
+    """Return the same from the files' texts, as they travel with a run."""
+    replies = [text for text in texts if format_in(text, "a given file") == REPLY.name]
+    trials = [text for text in texts if text not in replies]
+    return CarriedFiles(
+        tuple(PartyTrials.from_json(text) for text in trials),
+        tuple(read_letter(text, "a given reply") for text in replies),
+    )
+
+
+def is_reply(path: Path) -> bool:
+    """Whether a file says that it is a reply."""
+    return path.suffix.lower() == ".json" and named_format(path) == REPLY.name
 
 
 def plan_of(trials: Sequence[PartyTrials], seed: int) -> SearchPlan | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flora.core.documents import parse
 from flora.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -63,7 +64,7 @@ def document_to_bytes(document: Mapping[str, Any]) -> bytes:
 def document_of(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
     """Return the document that :func:`document_to_bytes` wrote."""
     try:
-        document = json.loads(_file(files, name))
+        document = parse(_file(files, name))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: not a JSON document ({error})") from error
     if not isinstance(document, dict):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from flora.core.archive import MOST_BYTES, archive_of, members_of
+from flora.core.documents import parse
 from flora.errors import DataError, InputError
 from flora.models import family_of
 from flora.models.family import Model
@@ -107,7 +108,7 @@ def _header(content: bytes | None) -> dict[str, Any]:
     if content is None:
         raise InputError(f"not a model's file: it has no {HEADER}")
     try:
-        header = json.loads(content)
+        header = parse(content)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{HEADER}: not a JSON document ({error})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:

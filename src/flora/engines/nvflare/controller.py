@@ -15,6 +15,7 @@ from nvflare.apis.shareable import Shareable
 from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey
 
 from flora.core.files import write_whole
+from flora.engines.files import carried_texts, with_files
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, answer_to_message, header_of
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.heartbeats import Heartbeats
@@ -105,7 +106,9 @@ class FloraController(Controller):  # type: ignore[misc]
         """Drive the program to its end and write down what came of it."""
         self._abort, self._context = abort_signal, fl_ctx
         try:
-            outcome = drive(single_shot(self._plan.request), timed(self._ask, self._seconds))
+            given = carried_texts(self._plan.given)
+            ask = with_files(given, self._ask) if given.trials else self._ask
+            outcome = drive(single_shot(self._plan.request), timed(ask, self._seconds))
             result = result_of(outcome, self._plan.request, self._seconds)
             self._write(replace(result, notes=(*result.notes, *self._notes())), outcome)
             self._end({"state": "finished"})

@@ -17,7 +17,7 @@ CLASSES = {
     "run": (f"{ENGINE}.controller.FloraController", f"{ENGINE}.executor.FloraExecutor"),
     "benchmark": (f"{ENGINE}.benchmark.BenchmarkController", f"{ENGINE}.benchmark.BenchmarkExecutor"),
 }
-MOST_REQUEST = 16 * 2**20
+MOST_REQUEST = 48 * 2**20
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,13 @@ class Run:
     parties: tuple[str, ...]
     request: Request
     left_out: Mapping[str, str] = field(default_factory=dict)  # party -> "run", or "training" only
+    given: tuple[str, ...] = ()  # the texts of files that the parties exchanged before: trials, and replies
 
     @property
     def identity(self) -> dict[str, Any]:
         """What makes a run the same run, so that it can go on from the answers that are there already."""
-        return {"consortium": self.consortium, "request": to_document(self.request)}
+        identity = {"consortium": self.consortium, "request": to_document(self.request)}
+        return {**identity, "given": _digests(self.given)} if self.given else identity
 
     @property
     def digest(self) -> str:
@@ -67,6 +69,7 @@ class Run:
     def to_json(self) -> str:
         """Return the run as JSON."""
         document = {"parties": list(self.parties), "left_out": dict(self.left_out), **self.identity}
+        document["given"] = list(self.given)
         return json.dumps(document, allow_nan=False)
 
     @classmethod
@@ -76,7 +79,12 @@ class Run:
             raise InputError(f"a run has at most {MOST_REQUEST} characters, got {len(text)}")
         document = json.loads(text)
         request = read(Request, document["request"], "request")
-        return cls(document["consortium"], tuple(document["parties"]), request, document["left_out"])
+        given = tuple(map(str, document.get("given", ())))
+        return cls(document["consortium"], tuple(document["parties"]), request, document["left_out"], given)
+
+
+def _digests(texts: Sequence[str]) -> list[str]:
+    return sorted(hashlib.sha256(text.encode()).hexdigest() for text in texts)
 
 
 def write_job(folder: Path, run: Run, kind: str = "run") -> Path:

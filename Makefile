@@ -16,7 +16,7 @@ test-browser: .venv/dev      ## the report in a real browser: Debian's Chromium,
 	FLORA_BROWSER=$${FLORA_BROWSER:-/usr/bin/chromium} $(BIN)/pytest -m browser tests/browser
 
 test-network: .venv/dev      ## aggregator and parties as processes on loopback, with TLS and faults; two federations at a time
-	$(BIN)/pytest -m network -o cache_dir=.pytest_cache/network --numprocesses $(FEDERATIONS) --dist loadfile $(MORE) tests/network
+	$(BIN)/pytest -m network -o cache_dir=.pytest_cache/network --numprocesses $(FEDERATIONS) --dist loadfile $(MORE) tests/network tests/lab/network
 
 check: lint test             ## all that must pass before a commit
 

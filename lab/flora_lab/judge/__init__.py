@@ -1,1 +1,1 @@
-"""How good FLoRA is at what it does, measured: ``flora benchmark``."""
+"""How good FLoRA is at what it does, measured: ``flora-lab judge``."""

@@ -24,7 +24,6 @@ from flora.core.threads import in_step
 from flora.core.workers import one_thread
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.job import CLASSES
 from flora.engines.nvflare.kits import make_kits
 from flora.engines.nvflare.remote import run_for
 from flora.engines.nvflare.session import NoAggregatorError, Session, read_outcome, session
@@ -114,8 +113,7 @@ def _measured(line: Session, began: float) -> dict[str, Any]:
     parties = line.kit.consortium.parties
     while len(line.connected()) < len(parties):
         in_time()
-    CLASSES["benchmark"] = (CONTROLLER, EXECUTOR)
-    job = line.submit(run_for(line.kit, Request()), "benchmark")
+    job = line.submit(run_for(line.kit, Request()), (CONTROLLER, EXECUTOR))
     while line.ended(job) is None:
         in_time()
     with line.result(job) as folder:

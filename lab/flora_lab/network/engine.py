@@ -17,8 +17,8 @@ from flora.core.documents import MIB
 from flora.core.workers import one_thread
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.controller import Asked, FloraController
-from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.executor import FloraExecutor, cell_collective
+from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.hub import Hub
 from flora.engines.nvflare.tasks import answer_of, order_of
 from flora.errors import FloraError

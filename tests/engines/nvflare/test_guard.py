@@ -304,7 +304,7 @@ def test_the_job_that_we_submit_is_one_that_a_party_takes(tmp_path: Path) -> Non
 
     job = write_job(tmp_path, Run("hearts", ("north",), Request(family="svm")))
     files = {str(p.relative_to(job / "app")): p.read_text() for p in (job / "app").rglob("*") if p.is_file()}
-    assert orders.app_refusal(packed(**files), (CLASSES["run"][1],)) == ""
+    assert orders.app_refusal(packed(**files), (CLASSES[1],)) == ""
 
 
 @pytest.mark.parametrize("command", ["cat server x", "", "   ", "shell", "admin.shutdown all", "delete_job x", "_x"])

@@ -13,10 +13,7 @@ from flora.errors import InputError
 from flora.program.request import Request
 
 APP, NAME = "app", "flora"
-CLASSES = {
-    "run": (f"{ENGINE}.controller.FloraController", f"{ENGINE}.executor.FloraExecutor"),
-    "benchmark": (f"{ENGINE}.benchmark.BenchmarkController", f"{ENGINE}.benchmark.BenchmarkExecutor"),
-}
+CLASSES = (f"{ENGINE}.controller.FloraController", f"{ENGINE}.executor.FloraExecutor")  # of a run
 MOST_REQUEST = 48 * 2**20
 
 
@@ -87,9 +84,9 @@ def _digests(texts: Sequence[str]) -> list[str]:
     return sorted(hashlib.sha256(text.encode()).hexdigest() for text in texts)
 
 
-def write_job(folder: Path, run: Run, kind: str = "run") -> Path:
-    """Write the folder that is submitted: a run, or the benchmark where the kits allow it."""
-    controller_class, executor_class = CLASSES[kind]
+def write_job(folder: Path, run: Run, classes: tuple[str, str] = CLASSES) -> Path:
+    """Write the folder that is submitted; other classes than a run's need kits that allow them."""
+    controller_class, executor_class = classes
     config = folder / NAME / APP / "config"
     config.mkdir(parents=True)
     sites = ["server", *run.present]

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
-from flora.engines.nvflare.job import Run, write_job
+from flora.engines.nvflare.job import CLASSES, Run, write_job
 from flora.errors import FloraError
 
 CALLS = 4.0  # a party that is connected calls every 3 seconds
@@ -75,10 +75,10 @@ class Session:
                 return job
         return None
 
-    def submit(self, run: Run, kind: str = "run") -> str:
+    def submit(self, run: Run, classes: tuple[str, str] = CLASSES) -> str:
         """Submit a run and return its name."""
         with TemporaryDirectory() as folder:
-            job = str(write_job(Path(folder), run, kind))
+            job = str(write_job(Path(folder), run, classes))
             return str(self._call(lambda: self.api.submit_job(job)))
 
     def ended(self, job: str) -> str | None:

@@ -1,0 +1,42 @@
+"""What the docs say of defaults and lengths is what the code has."""
+
+import re
+from pathlib import Path
+
+from flora.aggregator.surface import SurfaceChoice
+from flora.program.request import Request
+from flora.sklearn import FloraSearchCV
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_readmes_table_of_options_has_the_requests_defaults() -> None:
+    stated = dict(re.findall(r"^\| `--(\w+) (\w+)` \|", README, re.MULTILINE))
+    assert stated.pop("space") == "FILE"
+    assert stated == {
+        "confirm": str(Request.confirm),
+        "trainings": str(Request.trainings),
+        "objective": Request.objective,
+        "surface": SurfaceChoice.name,
+    }
+
+
+def test_the_estimator_has_the_requests_defaults() -> None:
+    made = FloraSearchCV(None, {})
+    assert (made.n_trials, made.cv, made.sampler) == (Request.trials, Request.folds, Request.sampler)
+    assert (made.confirm, made.objective, made.surface) == (Request.confirm, Request.objective, SurfaceChoice.name)
+
+
+def test_lines_of_docs_wrap_at_120() -> None:
+    """But for tables and printed output, whose lines cannot be broken, and for the generated page."""
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+        if page.name == "results.md":
+            continue
+        long = [line for line in page.read_text().splitlines() if len(line) > 120 and not line.startswith("|")]
+        assert long == [], page
+
+
+def test_a_glossary_has_about_twenty_words() -> None:
+    words = re.findall(r"^- \*\*", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    assert 20 <= len(words) <= 30

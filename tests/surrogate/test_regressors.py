@@ -76,8 +76,8 @@ class Stump:
 
     loss: float
 
-    def predict(self, points: Points, check_input: bool) -> Losses:
-        return np.full(len(points), self.loss)
+    def predict(self, points: Points) -> Losses:
+        return np.full((len(points), 1), self.loss)
 
 
 def test_forest_is_the_mean_and_the_deviation_of_its_trees() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from flora.aggregator.choose import Choice, Confirmed, Minimum, Objective, choose
 from flora.aggregator.diagnose import Diagnosis, diagnose
+from flora.aggregator.effort import effort_for, starts_of
 from flora.aggregator.propose import Recommendation, candidates, recommend, recommendation_at
 from flora.aggregator.surface import SurfaceChoice, SurfaceKind, check_compatible, fit_surface
 from flora.aggregator.verdict import Verdict, predicted_verdict
@@ -47,9 +48,11 @@ class Aggregation:
 
     def propose(self, count: int, seed: int) -> list[Config]:
         """Return the configs that all parties should measure: the surface's minimum, and good ones apart from it."""
-        tried = [trial.config for party in self.trials for trial in party.trials]
-        best = self.recommendation
-        return candidates(self.surface, self.space, seed, best=best, count=count, tried=tried, path=self.path)
+        drawn = effort_for(len(self.trials)).drawn
+        tried, best = starts_of(self.trials, seed), self.recommendation
+        return candidates(
+            self.surface, self.space, seed, best=best, count=count, tried=tried, path=self.path, drawn=drawn
+        )
 
 
 def aggregate(
@@ -61,7 +64,8 @@ def aggregate(
     surface = fit_surface(
         choice.name, trials, space, seed, regressor=choice.regressor, alpha=choice.alpha, weights=choice.weights
     )
-    minimum = recommend(surface, space, seed, start=[trial.config for party in trials for trial in party.trials])
+    size = effort_for(len(trials)).size
+    minimum = recommend(surface, space, seed, start=starts_of(trials, seed), size=size)
     verdict = predicted_verdict(surface, space, minimum.config) if space.default else None
     ordered = tuple(sorted(trials, key=lambda party: party.party))
     return Aggregation(ordered, surface, minimum, verdict, family=family)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flora.aggregator.effort import DRAWN
 from flora.aggregator.surface import LossSurface
 from flora.problem.path import Path
 from flora.problem.space import Config, Points, SearchSpace
 from flora.randomness import stream
-from flora.surrogate.minimise import minimise
+from flora.surrogate.minimise import SIZE, minimise
 
-DRAWN = 1_000  # random configs among which to choose, besides the tried ones
 APART = 0.25  # of the unit cube's side; less where there are not enough such configs
 
 
@@ -29,13 +29,15 @@ class Recommendation:
     error: float
 
 
-def recommend(surface: LossSurface, space: SearchSpace, seed: int, *, start: Sequence[Config] = ()) -> Recommendation:
+def recommend(
+    surface: LossSurface, space: SearchSpace, seed: int, *, start: Sequence[Config] = (), size: int = SIZE
+) -> Recommendation:
     """Return the surface's minimum over the space (the paper's line 7), searched from random and ``start`` configs.
 
     The config is always inside the ranges: a ``start`` config that is not (the default may be outside) counts as
     the nearest one that is. The order of ``start`` does not matter.
     """
-    point = minimise(surface, space, seed, start)
+    point = minimise(surface, space, seed, start, size)
     return recommendation_at(surface, space, space.decode(point)[0])
 
 
@@ -57,14 +59,15 @@ def candidates(
     count: int,
     tried: Sequence[Config] = (),
     path: Path | None = None,
+    drawn: int = DRAWN,
 ) -> list[Config]:
-    """Return ``best`` and those with the lowest predicted losses that lie apart from each other.
+    """Return ``best`` and those of ``tried`` and ``drawn`` random ones with the lowest predicted losses that lie apart.
 
     What differs only in the HP of ``path`` is one candidate, at the best stop of the path.
     """
-    drawn = space.decode(space.sample(stream(seed, "candidates"), DRAWN))
+    random = space.decode(space.sample(stream(seed, "candidates"), drawn))
     inside = space.decode(space.encode([best.config, *tried]))
-    pool = _different([*inside[:1], *sorted(inside[1:], key=_name), *drawn], path)
+    pool = _different([*inside[:1], *sorted(inside[1:], key=_name), *random], path)
     configs, losses = _at_best_stop(surface, space, pool, path)
     rest = path.rest(space) if path else space
     points = rest.encode(configs)

@@ -76,6 +76,8 @@ def one_line(message: str) -> str:
 
 def is_finite(value: Any) -> bool:
     """Whether ``value`` is a number that a float can hold; a bool is not taken for one."""
+    if type(value) is float:  # nearly all are, and there may be millions
+        return math.isfinite(value)
     try:
         return _is_number(value) and math.isfinite(value)
     except OverflowError:  # an integer of hundreds of digits
@@ -110,9 +112,12 @@ def fault_of_type(hint: Any) -> Check:
     if origin is Annotated:
         plain, rules = fault_of_type(arguments[0]), [rule for rule in arguments[1:] if isinstance(rule, Rule)]
         words = rules[0].words if rules else None
-        return lambda value: (words or plain(value)) if plain(value) or not _keeps(rules, value) else None
+        return lambda value: _fault_of_rules(value, plain, rules, words)
     if origin in (Union, UnionType):
-        return fault_of_union([fault_of_type(part) for part in arguments])
+        of_others = fault_of_union([fault_of_type(part) for part in arguments])
+        if NoneType not in arguments:
+            return of_others
+        return lambda value: None if value is None else of_others(value)
     if origin is Literal:
         return lambda value: None if any(value is a or value == a for a in arguments) else f"one of {list(arguments)}"
     return _check_plain(hint, origin, arguments)
@@ -143,16 +148,27 @@ _PLAIN: dict[Any, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def _keeps(rules: list[Rule], value: Any) -> bool:
-    return all(rule.holds(value) for rule in rules)
+def _fault_of_rules(value: Any, plain: Check, rules: list[Rule], words: str | None) -> str | None:
+    fault = plain(value)
+    if fault is not None:
+        return words or fault
+    for rule in rules:
+        if not rule.holds(value):
+            return words
+    return None
 
 
 def fault_of_union(parts: list[Check]) -> Check:
     """Return what tells whether a value is of one of several types."""
 
     def fault(value: Any) -> str | None:
-        found = [part(value) for part in parts]
-        return None if None in found else " or ".join(dict.fromkeys(words for words in found if words))
+        found = []
+        for part in parts:
+            words = part(value)
+            if words is None:
+                return None
+            found.append(words)
+        return " or ".join(dict.fromkeys(words for words in found if words))
 
     return fault
 

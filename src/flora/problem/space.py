@@ -87,7 +87,7 @@ class SearchSpace:
         canonical = json.dumps(_whole_as_int(self.to_json()), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The HPs' names, in order."""
         return tuple(parameter.name for parameter in self.parameters)
@@ -99,9 +99,9 @@ class SearchSpace:
 
     def check(self, config: Any) -> None:
         """Raise :class:`SpaceError` unless each value is in its HP's range, or is its default."""
-        if not isinstance(config, Mapping):
+        if type(config) is not dict and not isinstance(config, Mapping):  # a class is soon looked at, Mapping is not
             raise SpaceError(f"a config maps HP names to values, got {config!r:.80}")
-        if set(config) != set(self.names):
+        if config.keys() != self._names:
             raise SpaceError(f"a config must name {sorted(self.names)}, got {sorted(map(str, config))}")
         for parameter in self.parameters:
             value = config[parameter.name]
@@ -138,6 +138,10 @@ class SearchSpace:
     def sample(self, rng: np.random.Generator, size: int) -> Points:
         """Return ``size`` random points, uniform in the unit cube: (size, width)."""
         return self.snap(rng.random((size, self.width)))
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self.names)
 
     def _is_default_of(self, name: str, value: Any) -> bool:
         return name in self.default and identity(value) == identity(self.default[name])

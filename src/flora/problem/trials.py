@@ -64,13 +64,12 @@ class PartyTrials:
         if not 1 <= len(self.trials) + len(self.failed) <= MOST_TRIALS:
             tried = len(self.trials) + len(self.failed)
             raise TrialsError(f"party {self.party!r}: need 1 to {MOST_TRIALS} trials, got {tried}")
-        named = {f"trials[{k}]": t.config for k, t in enumerate(self.trials)}
-        named |= {f"failed[{k}]": t.config for k, t in enumerate(self.failed)}
-        for place, config in named.items():
-            try:
-                self.space.check(config)
-            except InputError as error:
-                raise TrialsError(f"{place}: {error}") from error
+        for name, configs in (("trials", [t.config for t in self.trials]), ("failed", [t.config for t in self.failed])):
+            for k, config in enumerate(configs):
+                try:
+                    self.space.check(config)
+                except InputError as error:
+                    raise TrialsError(f"{name}[{k}]: {error}") from error
 
     @property
     def default(self) -> Trial | None:

@@ -1,6 +1,7 @@
 """Regressors from points of the unit cube to losses, with their uncertainty: what loss surfaces are made of."""
 
 import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from flora.errors import InputError
 from flora.problem.parameters import Points
 from flora.randomness import stream
+from flora.surrogate.trees import grow_trees
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
@@ -36,8 +38,10 @@ class Regressor(Protocol):
 class FitRegressor(Protocol):
     """A way to learn a regressor from trials."""
 
-    def __call__(self, points: Points, losses: Losses, seed: int, weights: Weights | None = None) -> Regressor:
-        """Fit to at least one trial: (n, d) and (n,), by the seed alone."""
+    def __call__(
+        self, points: Points, losses: Losses, seed: int, weights: Weights | None = None, trees: int = TREES
+    ) -> Regressor:
+        """Fit to at least one trial: (n, d) and (n,), by the seed alone; ``trees`` is for what has trees."""
         ...
 
 
@@ -49,15 +53,29 @@ class Forest:
 
     def mean(self, points: Points) -> Losses:
         """Return the mean over the trees: (n, d) -> (n,)."""
-        return np.asarray(self._by_tree(points).mean(axis=0))
+        return in_order(self._by_tree(points)) / len(self.trees)
 
     def deviation(self, points: Points) -> Losses:
         """Return the standard deviation over the trees: (n, d) -> (n,)."""
-        return np.asarray(self._by_tree(points).std(axis=0))
+        return np.asarray(np.std(list(self._by_tree(points)), axis=0))
 
-    def _by_tree(self, points: Points) -> NDArray[np.float64]:
+    def _by_tree(self, points: Points) -> Iterator[Losses]:
         single = np.ascontiguousarray(points, dtype=np.float32)  # checked here once, not once in each tree
-        return np.stack([tree.predict(single, check_input=False) for tree in self.trees])
+        return (tree.predict(single).ravel() for tree in self.trees)
+
+
+def in_order(parts: Iterable[Losses]) -> Losses:
+    """Return the sum of parts, which need not all be there at once: n of (n,) -> (n,).
+
+    It is NumPy's sum over the first axis, to the last bit. Of single numbers NumPy adds up in pairs, and so does this.
+    """
+    rest = iter(parts)
+    total = np.array(next(rest))
+    if len(total) == 1:
+        return np.asarray(np.sum([total, *rest], axis=0))
+    for part in rest:
+        total += part
+    return total
 
 
 @dataclass(frozen=True)
@@ -93,15 +111,23 @@ class Constant:
         return np.zeros(len(points))
 
 
-def forest(points: Points, losses: Losses, seed: int, weights: Weights | None = None) -> Regressor:
-    """Return a random forest of 100 trees, the paper's regressor."""
+def forest(points: Points, losses: Losses, seed: int, weights: Weights | None = None, trees: int = TREES) -> Regressor:
+    """Return a random forest of 100 trees, the paper's regressor, or its first ``trees``."""
+    if weights is None:
+        return Forest(grow_trees(points, losses, seed, trees))
     from sklearn.ensemble import RandomForestRegressor
 
-    model = RandomForestRegressor(TREES, random_state=seed, n_jobs=1)
-    return Forest(tuple(model.fit(points, losses, sample_weight=weights).estimators_))
+    model = RandomForestRegressor(trees, random_state=seed, n_jobs=1).fit(points, losses, sample_weight=weights)
+    return Forest(tuple(tree.tree_ for tree in model.estimators_))
 
 
-def gaussian_process(points: Points, losses: Losses, seed: int, weights: Weights | None = None) -> Regressor:
+def gaussian_process(
+    points: Points,
+    losses: Losses,
+    seed: int,
+    weights: Weights | None = None,
+    trees: int = TREES,  # noqa: ARG001  (it has none)
+) -> Regressor:
     """Return a Gaussian process with a Matérn 5/2 kernel, a length scale per axis, and noise.
 
     The kernel is learnt from at most 200 trials and the process holds at most 1,000: beyond that, a random

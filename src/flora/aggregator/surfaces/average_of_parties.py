@@ -10,7 +10,7 @@ from flora.aggregator.surfaces.kinds import Floats, Learning, per_party, rows_of
 from flora.errors import InputError
 from flora.problem.space import Points, SearchSpace
 from flora.problem.trials import PartyTrials
-from flora.surrogate.regressors import Losses, Regressor
+from flora.surrogate.regressors import Losses, Regressor, in_order
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,13 @@ class AverageOfParties:
 
     def __call__(self, points: Points) -> Losses:
         r"""Return :math:`\sum_i w_i f^{(i)}(\theta)`: (n, d) -> (n,)."""
-        return np.average([party.mean(points) for party in self.parts], axis=0, weights=self.weights)
+        weighted = (weight * party.mean(points) for weight, party in zip(self.weights, self.parts, strict=True))
+        return np.asarray(in_order(weighted) / np.sum(self.weights))
 
     def error(self, points: Points) -> Losses:
         r"""Return :math:`\sqrt{\sum_i w_i^2 u^{(i)}(\theta)^2}`: parties err independently of each other."""
-        deviations = np.array([party.deviation(points) for party in self.parts])
-        return np.asarray(np.sqrt((self._shares[:, None] ** 2 * deviations**2).sum(axis=0)))
+        parties = zip(self._shares**2, self.parts, strict=True)
+        return np.sqrt(in_order(square * party.deviation(points) ** 2 for square, party in parties))
 
     def alpha_of(self, predicted: Floats, brace: Floats) -> Floats:  # noqa: ARG002  (it is given by the surface)
         """Return the weights, everywhere the same."""

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from flora.aggregator.effort import effort_for
 from flora.errors import TrialsError
 from flora.problem.space import Points, SearchSpace
 from flora.problem.trials import PartyTrials
@@ -92,16 +93,18 @@ def one_hot(chosen: NDArray[np.intp], parties: int) -> Floats:
 
 def merged(trials: Sequence[PartyTrials], space: SearchSpace, seed: int, how: Learning) -> Regressor:
     """Return one regressor of all parties' trials."""
-    points = np.vstack([_points(party, space) for party in trials])
-    losses = np.concatenate([_losses(party) for party in trials])
+    points, losses = _points(trials, space), _losses(trials)
     weights = _trial_weights(trials) if how.weights == "rows" else None
     return REGRESSORS[how.regressor](points, losses, derived_seed(seed, "surface"), weights)
 
 
 def per_party(trials: Sequence[PartyTrials], space: SearchSpace, seed: int, how: Learning) -> tuple[Regressor, ...]:
     """Return one regressor of each party's own trials; a party's name decides its randomness."""
-    fit = REGRESSORS[how.regressor]
-    return tuple(fit(_points(p, space), _losses(p), derived_seed(seed, "surface", p.party)) for p in trials)
+    ends = np.cumsum([len(party.trials) for party in trials])[:-1]
+    points, losses = np.split(_points(trials, space), ends), np.split(_losses(trials), ends)
+    seeds = [derived_seed(seed, "surface", party.party) for party in trials]
+    fit, trees = REGRESSORS[how.regressor], effort_for(len(trials)).trees
+    return tuple(fit(*own, trees=trees) for own in zip(points, losses, seeds, strict=True))
 
 
 def rows_of(party: PartyTrials) -> float:
@@ -116,9 +119,10 @@ def _trial_weights(trials: Sequence[PartyTrials]) -> Weights:
     return np.concatenate([np.full(len(party.trials), rows_of(party) / len(party.trials)) for party in trials])
 
 
-def _points(party: PartyTrials, space: SearchSpace) -> Points:
-    return space.encode([trial.config for trial in party.trials])
+def _points(trials: Sequence[PartyTrials], space: SearchSpace) -> Points:
+    """Return the points of all parties' trials, which are encoded at once."""
+    return space.encode([trial.config for party in trials for trial in party.trials])
 
 
-def _losses(party: PartyTrials) -> Losses:
-    return np.array([trial.loss for trial in party.trials], dtype=float)
+def _losses(trials: Sequence[PartyTrials]) -> Losses:
+    return np.array([trial.loss for party in trials for trial in party.trials], dtype=float)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar, Self
 
 import numpy as np
@@ -28,13 +29,17 @@ class MaxOfParties:
 
     def __call__(self, points: Points) -> Losses:
         r"""Return :math:`\max_i f^{(i)}(\theta)`: (n, d) -> (n,)."""
-        return np.asarray(np.max([party.mean(points) for party in self.parts], axis=0))
+        return reduce(np.maximum, (party.mean(points) for party in self.parts))
 
     def error(self, points: Points) -> Losses:
         r"""Return :math:`u^{(k)}(\theta)` of the worst-off party, :math:`k = \arg\max_i f^{(i)}(\theta)`."""
-        worst = np.argmax([party.mean(points) for party in self.parts], axis=0)
-        deviations = np.array([party.deviation(points) for party in self.parts])
-        return np.asarray(deviations[worst, np.arange(len(points))])
+        highest, error = self.parts[0].mean(points), self.parts[0].deviation(points)
+        for party in self.parts[1:]:
+            losses = party.mean(points)
+            worse = losses > highest
+            if worse.any():
+                highest, error = np.where(worse, losses, highest), np.where(worse, party.deviation(points), error)
+        return error
 
     def alpha_of(self, predicted: Floats, brace: Floats) -> Floats:  # noqa: ARG002  (it is given by the surface)
         """Return all weight on the worst-off party."""

@@ -12,8 +12,6 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
-from scipy.spatial.distance import cdist
 
 from flora.aggregator.surface import LossSurface
 from flora.problem.path import Path
@@ -91,12 +89,16 @@ class Posterior:
 
     def mean(self, points: Points) -> Losses:
         """Return the expected federated loss: (n, d) -> (n,)."""
+        from scipy.linalg import cho_solve
+
         level = float(np.mean(self.differences))
         solved = cho_solve(self._factor(), self.differences - level)
         return np.asarray(self.surface(points) + level + self._kernel(points) @ solved)
 
     def deviation(self, points: Points) -> Losses:
         """Return the standard deviation of that belief: (n, d) -> (n,)."""
+        from scipy.linalg import cho_solve
+
         near = self._kernel(points)
         explained = np.einsum("ij,ji->i", near, cho_solve(self._factor(), near.T))
         spread = np.maximum(self.surface.error(points), np.std(self.differences))
@@ -107,6 +109,8 @@ class Posterior:
         return np.asarray(self._distances(points).min(axis=1))
 
     def _factor(self) -> tuple[Points, bool]:
+        from scipy.linalg import cho_factor
+
         covariance = self._kernel(self.points) + NOISE * np.eye(len(self.points))
         return cho_factor(covariance)  # type: ignore[no-any-return]
 
@@ -114,6 +118,8 @@ class Posterior:
         return np.asarray(np.exp(-(self._distances(points) ** 2) / (2 * REACH**2)))
 
     def _distances(self, points: Points) -> Points:
+        from scipy.spatial.distance import cdist
+
         return np.asarray(cdist(points * self.weights, self.points * self.weights))
 
 

@@ -13,7 +13,7 @@ from flora.aggregator.aggregation import aggregate
 from flora.cli.arguments import add_json, add_surface
 from flora.cli.options import SurfaceOptions, options_of
 from flora.cli.printing import print_line
-from flora.cli.tune import show_written
+from flora.cli.written import show_written
 from flora.core.files import write_whole
 from flora.engines.files import CarriedFiles, NotAnsweredError, is_reply, plan_of, read_reply_file, step_file
 from flora.errors import InputError, TrialsError

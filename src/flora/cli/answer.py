@@ -7,16 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from flora.cli.arguments import TABLE_KINDS, add_jobs, add_json, add_table
-from flora.cli.options import TableOptions, WorkOptions, options_of
+from flora.cli.options import TableOptions, WorkOptions, options_of, stem
 from flora.cli.printing import print_line
-from flora.cli.tune import stem
 from flora.core.files import write_whole
 from flora.core.workers import workers
 from flora.engines.files import read_reply_file, read_step_file
 from flora.errors import InputError
-from flora.party.gate import Gate
-from flora.party.party import Party
-from flora.party.table import Table, read_table
 from flora.problem.messages import Confirm, ConfirmReply
 from flora.problem.trials import check_party_name
 from flora.problem.wire import reply_text
@@ -49,6 +45,10 @@ def add_arguments(parser: Any) -> None:
 
 def run(parsed: Namespace) -> dict[str, Any]:
     """Measure at one party what the aggregator proposes, and write the file that may leave."""
+    from flora.party.gate import Gate
+    from flora.party.party import Party
+    from flora.party.table import Table, read_table
+
     options = options_of(AnswerOptions, parsed)
     step, out = _step(options), options.work.out
     name = options.party if options.party is not None else stem(options.data)

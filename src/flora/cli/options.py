@@ -97,6 +97,11 @@ def check_jobs(jobs: int) -> None:
         raise InputError(f"jobs must be a whole number of at least 1, got {jobs}")
 
 
+def stem(path: str) -> str:
+    """Return a party's name by its file's."""
+    return Path(path).name.split(".")[0] or Path(path).name
+
+
 def options_of(kind: type[O], parsed: Namespace) -> O:
     """Return the options of a command as its record; a record inside takes its own fields from the same line."""
     found: Mapping[str, Any] = vars(parsed)

@@ -18,7 +18,6 @@ from flora.engines.nvflare.health import checks
 from flora.engines.nvflare.service import running
 from flora.errors import InputError
 from flora.party.consent import Consent, DataSource
-from flora.party.table import describe, read_table
 
 if TYPE_CHECKING:
     from flora.engines.nvflare.service import Service
@@ -66,6 +65,7 @@ def run(parsed: Namespace) -> None:
     options = options_of(PartyOptions, parsed)
     require_nvflare()
     from flora.engines.nvflare.executor import Settings
+    from flora.party.table import describe, read_table
 
     kit = Kit.open(options.kit, "party")
     consent = Consent.read(kit.path / "local" / "flora.json")

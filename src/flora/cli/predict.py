@@ -10,8 +10,6 @@ from rich.console import Console
 from flora.cli.options import options_of
 from flora.cli.printing import print_line
 from flora.core.files import write_whole
-from flora.models.model_file import read_model
-from flora.party.table import read_table
 from flora.program.result import MODEL
 
 
@@ -37,6 +35,9 @@ def add_arguments(parser: Any) -> None:
 
 def run(parsed: Namespace) -> None:
     """Apply a federated model to new rows."""
+    from flora.models.model_file import read_model
+    from flora.party.table import read_table
+
     options = options_of(PredictOptions, parsed)
     path = options.run / MODEL if options.run.is_dir() else options.run
     stored = read_model(path, allow=options.trust)

@@ -13,7 +13,7 @@ from rich.console import Console
 from flora.cli.options import WorkOptions
 from flora.cli.printing import messages, note
 from flora.cli.processes import child, free_port, stoppable
-from flora.cli.tune import show_written
+from flora.cli.written import show_written
 from flora.engines.files import read_files
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import AGGREGATOR, SCIENTIST, Consortium, Kit

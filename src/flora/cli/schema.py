@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from flora.cli.arguments import TASKS
-from flora.cli.options import options_of
+from flora.cli.options import options_of, stem
 from flora.cli.printing import print_line
-from flora.cli.tune import stem
 from flora.core.files import write_whole
 from flora.errors import DataError, InputError
-from flora.party.table import describe, read_table
 from flora.problem.schema import Schema, Task, agree
 
 
@@ -38,6 +36,8 @@ def add_arguments(parser: Any) -> None:
 
 def run(parsed: Namespace) -> None:
     """Describe tables, or merge what parties described."""
+    from flora.party.table import describe, read_table
+
     options = options_of(SchemaOptions, parsed)
     schemas: dict[str, Schema] = {}
     for name in options.inputs:

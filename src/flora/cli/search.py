@@ -5,22 +5,21 @@ from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flora.cli.arguments import TABLE_KINDS, add_jobs, add_json, add_search, add_table
-from flora.cli.options import SearchOptions, TableOptions, WorkOptions, options_of
+from flora.cli.options import SearchOptions, TableOptions, WorkOptions, options_of, stem
 from flora.cli.printing import messages, print_line
-from flora.cli.tune import stem
 from flora.core.files import write_whole
 from flora.core.workers import workers
 from flora.errors import InputError
 from flora.outcome.console import progress_bars
-from flora.party.gate import Gate
-from flora.party.party import Party
-from flora.party.table import Table, read_table
 from flora.problem.messages import Describe, DescribeReply, Search, SearchReply
 from flora.problem.trials import PartyTrials, check_party_name
 from flora.program.request import Request, check_scoring
+
+if TYPE_CHECKING:
+    from flora.party.party import Party  # what sees rows is imported where a command runs
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,10 @@ def add_arguments(parser: Any) -> None:
 
 def run(parsed: Namespace) -> dict[str, Any]:
     """Run one party's search and write the file that may leave."""
+    from flora.party.gate import Gate
+    from flora.party.party import Party
+    from flora.party.table import Table, read_table
+
     options = options_of(PartySearchOptions, parsed)
     out, request = options.work.out, options.search.request(options.table)
     name = options.party if options.party is not None else stem(options.data)
@@ -67,8 +70,10 @@ def run(parsed: Namespace) -> dict[str, Any]:
     return document
 
 
-def _step(party: Party, request: Request) -> tuple[Search, tuple[str, ...]]:
+def _step(party: "Party", request: Request) -> tuple[Search, tuple[str, ...]]:
     """Return the step that the aggregator would send, and what the party's table calls for to be said."""
+    from flora.party.gate import Gate
+
     described = Gate(party).answer(Describe(request.schema, request.task))
     schema = request.schema or (described.schema if isinstance(described, DescribeReply) else None)
     if schema is None:

@@ -4,25 +4,20 @@ from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from rich.console import Console
 
 from flora.cli.arguments import TABLE_KINDS, add_confirm, add_jobs, add_json, add_search, add_surface, add_table
-from flora.cli.options import SearchOptions, SurfaceOptions, TableOptions, WorkOptions, options_of
-from flora.cli.printing import messages, print_line
+from flora.cli.options import SearchOptions, SurfaceOptions, TableOptions, WorkOptions, options_of, stem
+from flora.cli.printing import messages
+from flora.cli.written import show_written
 from flora.core.workers import workers
 from flora.engines import ENGINES, engine_of
 from flora.engines.files import CarriedFiles, read_files, with_files
 from flora.errors import DataError, InputError
 from flora.outcome.console import progress_bars, show_result
-from flora.outcome.explain import trained_words
-from flora.outcome.folder import REPORT, RunFolder
-from flora.party.gate import Gate
-from flora.party.party import Party
-from flora.party.split import split
-from flora.party.table import Table, read_table
+from flora.outcome.folder import RunFolder
 from flora.problem.messages import Reply, Step
 from flora.problem.plan import at_least
 from flora.problem.trials import check_party_name
@@ -30,6 +25,9 @@ from flora.program.drive import Ask, drive, timed
 from flora.program.request import Request
 from flora.program.result import Result, result_of
 from flora.program.single_shot import Outcome, single_shot
+
+if TYPE_CHECKING:
+    import pandas as pd  # what sees rows is imported where a command runs
 
 ENGINE = "threads"
 NOTHING = CarriedFiles(())
@@ -129,7 +127,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
 
 
 def tune(
-    frames: Mapping[str, pd.DataFrame],
+    frames: "Mapping[str, pd.DataFrame]",
     table: TableOptions,
     request: Request,
     work: WorkOptions,
@@ -137,6 +135,10 @@ def tune(
     given: CarriedFiles = NOTHING,
 ) -> dict[str, Any]:
     """Run a request on tables of this machine, and write and show what came of it."""
+    from flora.party.gate import Gate
+    from flora.party.party import Party
+    from flora.party.table import Table
+
     folder = RunFolder(work.out, _identity(frames, table, request))
     seconds: dict[str, float] = {}
     with workers(work.jobs) as spread, progress_bars(sorted(frames), messages) as progress:
@@ -160,13 +162,6 @@ def finish(folder: RunFolder, result: Result, outcome: Outcome, work: WorkOption
     return result.to_document()
 
 
-def show_written(result: Result, out: Path) -> None:
-    """Say what was trained, and where all of it is."""
-    print_line(" ".join(filter(None, (trained_words(result), result.training))))
-    beside = ", ".join(filter(None, ("result.json", result.model)))
-    print_line(f"Written: {out / REPORT} to look at; {beside} and trials are beside it")
-
-
 def _begun(ask: Ask, folder: RunFolder) -> Ask:
     """Return the same engine; the folder is made when the input has proved good."""
 
@@ -178,10 +173,13 @@ def _begun(ask: Ask, folder: RunFolder) -> Ask:
     return begun
 
 
-def _tables(options: TuneOptions) -> Mapping[str, pd.DataFrame]:
+def _tables(options: TuneOptions) -> "Mapping[str, pd.DataFrame]":
     """Return each party's table: a file each, or one file that is split."""
     if not options.data or options.table.target is None:
         raise InputError("a run needs DATA and --target COL, or --project KIT for parties on other machines")
+    from flora.party.split import split
+    from flora.party.table import read_table
+
     is_split = options.parties is not None or options.split.startswith("column:")
     if is_split and len(options.data) > 1:
         raise InputError(f"--parties and --split take one table, got {len(options.data)} files")
@@ -206,12 +204,7 @@ def _named(data: str) -> tuple[str, str]:
     return (name, path) if equals and not Path(data).exists() else (stem(data), data)
 
 
-def stem(path: str) -> str:
-    """Return a party's name by its file's."""
-    return Path(path).name.split(".")[0] or Path(path).name
-
-
-def _identity(frames: Mapping[str, pd.DataFrame], table: TableOptions, request: Request) -> dict[str, Any]:
+def _identity(frames: "Mapping[str, pd.DataFrame]", table: TableOptions, request: Request) -> dict[str, Any]:
     """Return what makes a run the same run; its length may change. The searches compare the rows themselves."""
     settings = asdict(replace(request, schema=None))
     may_change = ("trials", "send", "schema", "surface", "confirm", "objective", "trainings", "certificate")

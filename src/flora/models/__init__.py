@@ -1,8 +1,12 @@
 """Families of models: how one is scored on a party's rows, trained by all parties together, and stored."""
 
+from typing import TYPE_CHECKING
+
 from flora.core.registry import find
 from flora.errors import InputError
-from flora.models.family import ModelFamily
+
+if TYPE_CHECKING:
+    from flora.models.family import ModelFamily
 
 FAMILIES = {  # a new family is a file or a folder in here, and a line
     "hgb": "flora.models.hgb.family:GradientBoosting",
@@ -11,7 +15,7 @@ FAMILIES = {  # a new family is a file or a folder in here, and a line
 }
 
 
-def family_of(name: str) -> ModelFamily:
+def family_of(name: str) -> "ModelFamily":
     """Return the family called ``name``, or that of any estimator, by its ``package.module:Estimator``."""
     if name in FAMILIES:
         family: ModelFamily = find("model", FAMILIES, name)()

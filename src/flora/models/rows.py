@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from flora.errors import DataError
 from flora.problem.schema import Column, Label, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd  # the aggregator knows families too, and has no tables
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +36,7 @@ class Rows:
         return Rows(self.X[index], self.y[index], self.schema)
 
 
-def encode(table: pd.DataFrame, schema: Schema) -> Rows:
+def encode(table: "pd.DataFrame", schema: Schema) -> Rows:
     """Return the rows as numbers. Rows without a target are left out; columns go by name."""
     if schema.target not in table.columns:
         raise DataError(f"target {schema.target!r} is not in the table, columns are {listed(table.columns)}")
@@ -42,7 +44,7 @@ def encode(table: pd.DataFrame, schema: Schema) -> Rows:
     return Rows(encode_features(kept, schema), _encode_target(kept[schema.target], schema), schema)
 
 
-def encode_features(table: pd.DataFrame, schema: Schema) -> Floats:
+def encode_features(table: "pd.DataFrame", schema: Schema) -> Floats:
     """Return the features as numbers: (n, d), in the schema's order of columns."""
     missing = sorted(set(schema.names) - set(table.columns))
     if missing:
@@ -76,13 +78,15 @@ def _encode_column(values: "pd.Series[Any]", column: Column) -> Floats:
         numbers = to_numbers(f"column {column.name!r}", values)
         return np.where(np.isinf(numbers), np.nan, numbers)  # an overflow is a missing value
     place = {category: float(k) for k, category in enumerate(column.categories)}
-    codes, found = pd.factorize(values)
+    codes, found = _factorize(values)
     places = [place.get(category_of(value), np.nan) for value in found]
     return np.array([*places, np.nan])[codes]  # what is missing has the code -1: the last
 
 
 def to_numbers(what: str, values: "pd.Series[Any]") -> Floats:
     """Return a column's values as floats; ``what`` names the column in the error."""
+    import pandas as pd
+
     source = values if pd.api.types.is_numeric_dtype(values) else values.astype(object)
     try:
         return np.asarray(source.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -110,7 +114,7 @@ def target_numbers(target: str, values: "pd.Series[Any]") -> Floats:
 def _encode_target(values: "pd.Series[Any]", schema: Schema) -> NDArray[Any]:
     if schema.task == "regression":
         return target_numbers(schema.target, values)
-    codes, found = pd.factorize(values.astype(object))
+    codes, found = _factorize(values.astype(object))
     places = places_of([label_of(schema.target, value) for value in found], schema)
     return np.array(places, dtype=np.int64)[codes]
 
@@ -124,7 +128,13 @@ def places_of(labels: Sequence[Label], schema: Schema) -> list[int]:
     return [place[type(label), label] for label in labels]
 
 
-def listed(names: Sequence[Any] | pd.Index) -> str:
+def _factorize(values: "pd.Series[Any]") -> tuple[NDArray[np.intp], "pd.Index"]:
+    import pandas as pd
+
+    return pd.factorize(values)
+
+
+def listed(names: "Sequence[Any] | pd.Index") -> str:
     """Return the first names, and how many there are."""
     shown = ", ".join(map(str, list(names)[:12]))
     return shown if len(names) <= 12 else f"{shown}, ... ({len(names)} in all)"

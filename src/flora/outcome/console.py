@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from threading import Event, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -24,14 +24,16 @@ from rich.table import Table
 from rich.text import Text
 
 from flora.outcome.explain import behind_words, grown_words
-from flora.party.search import Progress as Report
 from flora.program.result import MeasuredGain, Result
+
+if TYPE_CHECKING:
+    from flora.party.search import Progress as Report
 
 SECONDS = 2.0  # between two looks at work that others do
 
 
 @contextmanager
-def progress_bars(parties: Sequence[str], console: Console) -> Iterator[Report]:
+def progress_bars(parties: Sequence[str], console: Console) -> "Iterator[Report]":
     """Show a bar for each party's search; nothing where the output is no terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bars:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from flora.aggregator import diagnose as diagnosing
 from flora.aggregator.choose import Confirmed, Minimum, choose
 from flora.aggregator.diagnose import Diagnosis, diagnose
 from flora.aggregator.verdict import Verdict
@@ -89,3 +90,14 @@ def test_without_one_of_five_the_others_say_what_they_would_train_with_all() -> 
     assert float(grown.chosen.config["u"]) > 0.1
     assert all(each.config_without == grown.chosen.config for each in found.values())
     assert all(each.verdict_without == "use" for each in found.values())  # parties that agree have no spread
+
+
+def test_distances_of_very_many_are_those_of_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    confirmed = {f"p{k}": line(0.1 * k, error=0.01 * (k + 1)) for k in range(6)}
+    plain = diagnosed(confirmed)
+    monkeypatch.setattr(diagnosing, "FEW", 5)
+    many = diagnosed(confirmed)
+    assert list(many) == list(plain)
+    for party, found in many.items():
+        assert found.distance == pytest.approx(plain[party].distance)
+        assert (found.measured, found.config_without, found.verdict_without) == (plain[party].measured, None, None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flora.aggregator.choose import Confirmed, Minimum, Objective, choose, same_config
+from flora.aggregator.effort import FEW
 from flora.aggregator.verdict import Decision
 from flora.problem.messages import Confirmation
 from flora.problem.path import Path
@@ -21,7 +22,7 @@ class Diagnosis:
 
     measured: Confirmation  # the recommendation at this party
     distance: float | None  # of its gain from the others' mean, in standard errors; None where it is alone
-    config_without: Config | None  # what the others recommend
+    config_without: Config | None  # what the others recommend; None where there are none, or very many
     verdict_without: Decision | None
 
     @property
@@ -41,8 +42,14 @@ def diagnose(
     objective: Objective,
     minimum: Minimum | None = None,
 ) -> dict[str, Diagnosis]:
-    """Return each party's diagnosis with regard to the recommended ``config``."""
+    """Return each party's diagnosis with regard to the recommended ``config``.
+
+    To leave out each of very many parties takes the square of their number, and one of them decides nothing: then only
+    their distances are told.
+    """
     own = {party: next(c for c in found if same_config(c.config, config)) for party, found in confirmed.items()}
+    if len(own) > FEW:
+        return _distances_of_many(own)
     found: dict[str, Diagnosis] = {}
     for party, mine in own.items():
         others = {name: each for name, each in own.items() if name != party}
@@ -60,6 +67,20 @@ def diagnose(
         )
         found[party] = Diagnosis(mine, _distance(mine, others), left.chosen.config, left.verdict.decision)
     return found
+
+
+def _distances_of_many(own: Mapping[str, Confirmation]) -> dict[str, Diagnosis]:
+    """Return each party's distance from the others, whose mean and error are those of all without its own."""
+    gains = np.array([each.gain for each in own.values()])
+    squares = np.array([each.gain_error for each in own.values()]) ** 2
+    others = len(own) - 1
+    away = gains - (gains.sum() - gains) / others
+    errors = np.sqrt(squares + np.maximum(squares.sum() - squares, 0.0) / others**2)
+    distances = away / np.maximum(errors, 1e-12)
+    return {
+        party: Diagnosis(mine, distance, None, None)
+        for (party, mine), distance in zip(own.items(), distances.tolist(), strict=True)
+    }
 
 
 def _distance(mine: Confirmation, others: Mapping[str, Confirmation]) -> float:

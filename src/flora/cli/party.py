@@ -65,7 +65,6 @@ def run(parsed: Namespace) -> None:
     options = options_of(PartyOptions, parsed)
     require_nvflare()
     from flora.engines.nvflare.executor import Settings
-    from flora.party.table import describe, read_table
 
     kit = Kit.open(options.kit, "party")
     consent = Consent.read(kit.path / "local" / "flora.json")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flora.core.codec import to_document
 from flora.engines.threads import in_process
 from flora.errors import ConsentError, FloraError, InputError, WireError
 from flora.party.consent import SCORINGS, Consent, DataSource, Pairs
@@ -18,6 +19,7 @@ from flora.party.gate import Gate
 from flora.party.party import Party
 from flora.party.sketch import sketch_of
 from flora.party.table import Table
+from flora.party.table_format import TableFormat
 from flora.problem.learning_curve import CurvePoint, LearningCurve
 from flora.problem.messages import (
     Certify,
@@ -99,7 +101,7 @@ def test_a_file_is_read_and_written(tmp_path: Path) -> None:
         "fewest_rows": 7,
         "certificate": True,
         "pairs": {"rounded": 3, "best": 10},
-        "data": {"path": "/data/rows.csv", "target": "kind", "drop": ["id"]},
+        "data": {"path": "/data/rows.csv", "target": "kind", "drop": ["id"], "sep": ";", "dates": "parts"},
     }
     consent = Consent.read(written(tmp_path, **document))
     expected = Consent(
@@ -110,10 +112,13 @@ def test_a_file_is_read_and_written(tmp_path: Path) -> None:
         7,
         True,
         Pairs(3, 10),
-        DataSource("/data/rows.csv", "kind", ("id",)),
+        DataSource("/data/rows.csv", "kind", ("id",), TableFormat(";", dates="parts")),
     )
     assert consent == expected
-    assert consent.to_json() == document
+    data = {"decimal": None, "encoding": None, "missing": [], "auto": False, **to_document(consent)["data"]}
+    assert consent.to_json() == {**document, "data": data}
+    assert (data["sep"], data["dates"]) == (";", "parts")
+    assert Consent.from_json(consent.to_json()) == consent
     assert Consent.from_json(Consent().to_json()) == Consent()
     assert Consent().to_json()["pairs"] == "as-is"
 

@@ -9,8 +9,11 @@ import pytest
 
 from flora.errors import DataError
 from flora.models.rows import encode, encode_features
-from flora.party.table import constant_columns, describe, read_table
+from flora.party.table import Table, alike, constant_columns, describe, left_out, open_table, split_names
+from flora.party.table_file import read_table
+from flora.party.table_format import TableFormat
 from flora.problem.schema import Column, Schema, agree
+from tests.conftest import two_moons
 
 NAN = float("nan")
 
@@ -57,10 +60,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
         ("x,y\n1,2\n3,4,5\n", "not a table that can be read .*line 3"),
         ("x,y\n1,2,3\n4,5,6\n", "the rows have more values than the header's 2 names"),
         ("x,y,x\n1,2,3\n", "column names must differ, 'x' comes twice"),
-        ("x;y\n1;2\n", "the file seems to be separated by semicolons, expected commas: 'x;y'"),
-        ("x;y\n1,5;2,5\n", "the file seems to be separated by semicolons"),
-        ("x\ty\n1\t2\n", "the file seems to be separated by tabs"),
-        (b"x,y\n\xe9,2\n", "not a table that can be read .*utf-8"),
+        (b"x,y\n\x81\xe9,2\n", "its text is not UTF-8 nor Windows-1252 .*; say which with --encoding"),
         (b"PK\x03\x04\xff\xfe\x00", "t.csv: "),
     ],
 )
@@ -163,7 +163,7 @@ def test_dates_are_refused_with_advice(dates: Any) -> None:
 def test_dates_in_parquet_are_refused(tmp_path: Path) -> None:
     table = pd.DataFrame({"when": [pd.Timestamp("2024-01-31"), pd.NaT], "y": [0, 1]})
     table.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(DataError, match="column 'when': dates are not supported, got '2024-01-31"):
+    with pytest.raises(DataError, match=r"\nwhen +dates are not supported, got '2024-01-31"):
         describe(read_table(tmp_path / "t.parquet"), "y")
 
 
@@ -274,10 +274,13 @@ def test_a_public_range_is_kept() -> None:
 @pytest.mark.parametrize(
     ("like", "says"),
     [
-        (given(Column("z", "numeric")), "column 'x' is in the table, not in the schema"),
+        (
+            given(Column("z", "numeric")),
+            r"\nx +in the table, not in the schema +--drop x\nz +in the schema",
+        ),
         (
             Schema("y", "classification", (Column("x", "numeric"), Column("z", "numeric")), (0, 1)),
-            "column 'z' is in the schema, not in the table",
+            r"\nz +in the schema, not in the table",
         ),
         (Schema("z", "regression", (Column("x", "numeric"),)), "the schema's target is 'z', got 'y'"),
         (given(Column("x", "numeric")), "column 'x': must be numeric, got 'u'"),
@@ -339,3 +342,111 @@ def test_a_wide_and_a_long_table_are_fine(tmp_path: Path) -> None:
     rows = encode(long, describe(long, "y"))
     assert rows.X[:4].ravel().tolist() == [0, 1, 2, 0]
     assert len(rows) == 150_000
+
+
+# Tables as they come
+
+
+def numbers_with(*odd: Any, count: int = 60) -> pd.DataFrame:
+    return table_of([*map(str, range(count - len(odd))), *odd])
+
+
+def heard(path: Path, *format_: Any, **options: Any) -> tuple[pd.DataFrame, list[str]]:
+    notes: list[str] = []
+    return read_table(path, TableFormat(*format_, **options), notes.append), notes
+
+
+@pytest.mark.parametrize("cell", ["", " ", "NA", "n/a", "N/A", "null", "-", "?", " ? "])
+def test_a_blank_or_a_marker_among_numbers_is_missing(tmp_path: Path, cell: str) -> None:
+    path = written(tmp_path, "x,y\n1.5,0\n" + f'"{cell}",1\n2,0\n3,1\n')
+    table, notes = heard(path)
+    assert table["x"].tolist()[0] == 1.5
+    assert table["x"].isna().tolist() == [False, True, False, False]
+    assert describe(table, "y").columns == (Column("x", "numeric"),)
+    said = [f"t.csv: column 'x': {cell.strip()!r} in 1 of 4 cells is taken for missing"]
+    assert notes == (said if cell.strip() in ("-", "?") else [])  # pandas reads the others as missing itself
+
+
+def test_a_marker_among_texts_is_a_category_and_a_blank_is_missing(tmp_path: Path) -> None:
+    table, notes = heard(written(tmp_path, "x,y\nu,0\n?,1\n ,0\n-,1\n"))
+    assert describe(table, "y").columns[0].categories == ("-", "?", "u")
+    assert not notes
+    table, _ = heard(written(tmp_path, "x,y\nu,0\n?,1\nu,0\n?,1\n"), missing=("?",))
+    assert describe(table, "y").columns[0].categories == ("u",)
+
+
+def test_a_column_that_is_nearly_numeric_says_where(tmp_path: Path) -> None:
+    says = r"column 'x': numeric but for 1 of 60 cells, such as 'unknown' in row 60; mend .* --missing unknown"
+    with pytest.raises(DataError, match=says):
+        describe(numbers_with("unknown"), "y")
+    path = tmp_path / "t.csv"
+    numbers_with("unknown").to_csv(path, index=False)
+    assert describe(heard(path, missing=("unknown",))[0], "y").columns[0].kind == "numeric"
+    with pytest.raises(DataError, match="numbers with decimal commas, such as '0,5'; say --decimal ,"):
+        describe(table_of([f"{k},5" for k in range(30)]), "y")
+    assert kind_of(["0", "1", "2", "3+"] * 9) == "categorical"
+
+
+def test_all_problems_are_told_at_once_as_a_table() -> None:
+    table = numbers_with("n.a.", count=60).assign(
+        when=["2024-01-31", "2024-02-01"] * 30, text=[f"word {k}" for k in range(60)], fine=1.5
+    )
+    with pytest.raises(DataError) as caught:
+        describe(table, "y")
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "3 problems in the table:"
+    assert lines[1].split() == ["column", "what", "advice"]
+    assert [line.split()[0] for line in lines[2:]] == ["text", "when", "x"]
+    at = lines[1].index("advice")
+    assert all(line[at - 1] == " " and line[at] != " " for line in lines[1:])
+    assert "--dates parts" in lines[3]
+    with pytest.raises(DataError, match=r"4 problems in the table:\n.*\ny +need at least 2 classes, every row has 1"):
+        describe(table.assign(y=1), "y")
+
+
+@pytest.mark.parametrize("drop", [["a,b"], ["a", "b"], ["a, b"], ["a,", "b"]])
+def test_drop_takes_several_names(drop: list[str]) -> None:
+    table = table_of([1, 2, 3, 4]).assign(a=1, b=2)
+    assert describe(table, "y", drop=drop).names == ("x",)
+
+
+def test_a_name_with_a_comma_is_dropped_as_it_stands() -> None:
+    assert split_names(["a,b", "c,d"], ["a,b", "a", "c", "d"]) == ("a,b", "c", "d")
+    with pytest.raises(DataError, match="dropped column 'c' is not in the table"):
+        describe(table_of([1, 2, 3, 4]), "y", drop=["x,c"])
+
+
+IDENTIFIED = numbers_with().assign(
+    text=[f"word {k}" for k in range(60)],
+    row=range(100, 160),
+    patientID=[k * 7 % 601 for k in range(60)],
+    cents=[k * 11 % 601 for k in range(60)],
+)
+
+
+def test_auto_leaves_out_identifiers_and_free_text_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    IDENTIFIED.drop(columns="x").to_csv(path, index=False)
+    notes: list[str] = []
+    table = open_table(path, "y", (), TableFormat(auto=True), say=notes.append)
+    assert set(table.drop) == {"text", "row", "patientID"}
+    assert [note.split(":")[0] for note in notes] == ["t.csv"] * 3
+    assert all("is left out (--auto): " in note for note in notes)
+    assert table.described(None, None)[0].names == ("cents",)
+    like = given(Column("cents", "numeric"))
+    assert set(open_table(path, "y", (), TableFormat(auto=True), like=like).drop) == {"text", "row", "patientID"}
+    assert set(left_out(IDENTIFIED, "y", ["text"])) == {"x", "row", "patientID"}
+
+
+def test_what_auto_finds_in_one_table_of_this_machine_goes_in_all() -> None:
+    tables = {"a": Table(PLAIN, "y", ("c",)), "b": Table(PLAIN, "y", ()), "c": Table(PLAIN[["x", "y"]], "y")}
+    assert {party: table.drop for party, table in alike(tables).items()} == {"a": ("c",), "b": ("c",), "c": ()}
+
+
+def test_numbers_that_may_be_codes_are_named_in_a_note() -> None:
+    table = IDENTIFIED.drop(columns=["text", "x"]).assign(zip_code=[k % 30 + 10_000 for k in range(60)])
+    notes = Table(table, "y").described(None, None)[2]
+    assert len(notes) == 2
+    assert "3 columns: 'cents', 'patientID', 'row': whole numbers that all differ" in notes[0]
+    assert "column 'zip_code': whole numbers with the name of a code; --drop it" in notes[1]
+    assert Table(two_moons(60, 1), "kind").described(None, None)[2] == []

@@ -8,7 +8,7 @@ from typing import Any
 
 from flora.cli.arguments import TABLE_KINDS, add_jobs, add_json, add_table
 from flora.cli.options import TableOptions, WorkOptions, options_of, stem
-from flora.cli.printing import print_line
+from flora.cli.printing import note, print_line
 from flora.core.files import write_whole
 from flora.core.workers import workers
 from flora.engines.files import read_reply_file, read_step_file
@@ -47,7 +47,6 @@ def run(parsed: Namespace) -> dict[str, Any]:
     """Measure at one party what the aggregator proposes, and write the file that may leave."""
     from flora.party.gate import Gate
     from flora.party.party import Party
-    from flora.party.table import Table, read_table
 
     options = options_of(AnswerOptions, parsed)
     step, out = _step(options), options.work.out
@@ -56,7 +55,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
     if out.exists() and read_reply_file(out).reply.party != name:
         raise InputError(f"{out} holds the answer of another party; name another with --out")
     with workers(options.work.jobs) as spread:
-        table = Table(read_table(options.data), str(options.table.target), options.table.drop)
+        table = options.table.open(options.data, note)
         reply = Gate(Party(name, table, spread=spread)).answer(step)
     text = reply_text(reply, step)
     write_whole(out, text.encode())

@@ -6,20 +6,51 @@ from typing import Any, get_args
 from flora.aggregator.surface import SURFACES, SurfaceChoice
 from flora.models import FAMILIES
 from flora.party.samplers import SAMPLERS
+from flora.party.table_format import Dates, TableFormat
 from flora.problem.schema import Task
 from flora.program.request import OBJECTIVES, Request
 from flora.surrogate.regressors import REGRESSORS
 
 TASKS = get_args(Task)
-TABLE_KINDS = "CSV, CSV.gz, Parquet"
+TABLE_KINDS = "CSV, CSV.gz, Parquet, Feather, Excel"
 
 
 def add_table(parser: Any, *, required: bool = True) -> None:
     """Add what says which columns of a table count."""
     table = parser.add_argument_group("the table")
     table.add_argument("--target", required=required, metavar="COL", help="the column to predict")
-    table.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column out; may be repeated")
+    add_drop(table)
     table.add_argument("--schema", type=Path, metavar="FILE", help="the consortium's columns, so that none need leave")
+    add_format(parser)
+
+
+def add_drop(parser: Any) -> None:
+    """Add the columns to leave out."""
+    parser.add_argument(
+        "--drop", action="append", default=[], metavar="COL", help="leave columns out: --drop A,B or --drop A B"
+    )
+
+
+def add_format(parser: Any) -> None:
+    """Add how the table's file is written, and what is made of its columns."""
+    form = parser.add_argument_group("how the table is written (found out from the file, and said)")
+    form.add_argument(
+        "--sep", default=TableFormat.sep, metavar="SIGN", help="between the cells of a CSV file: , ; | tab"
+    )
+    form.add_argument("--decimal", default=TableFormat.decimal, metavar="SIGN", help="the decimal sign: . or ,")
+    form.add_argument("--encoding", default=TableFormat.encoding, metavar="NAME", help="as utf-8, cp1252, latin-1")
+    form.add_argument(
+        "--missing", action="append", default=[], metavar="TEXT", help="stands for a missing value; may be repeated"
+    )
+    form.add_argument(
+        "--dates",
+        choices=get_args(Dates),
+        default=TableFormat.dates,
+        help="parts: year, month, weekday and days since 1970; 1/2/2024 needs parts-dmy or parts-mdy (%(default)s)",
+    )
+    form.add_argument(
+        "--auto", action="store_true", default=TableFormat.auto, help="leave out identifiers and free text, and say so"
+    )
 
 
 def add_search(parser: Any) -> None:

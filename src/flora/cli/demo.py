@@ -39,7 +39,9 @@ def run(parsed: Namespace) -> dict[str, Any]:
 
     from flora.cli.tune import tune
     from flora.party.split import split
+    from flora.party.table import Table
 
     request = Request(family="svm", trials=20, folds=5, scoring="balanced_accuracy")
     frames = split(load_digits(as_frame=True).frame, "target", 3, "iid", request.seed)
-    return tune(frames, TableOptions("target", (), None), request, options.work)
+    tables = {name: Table(frame, "target") for name, frame in frames.items()}
+    return tune(tables, TableOptions("target", (), None), request, options.work)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import NoReturn
 
 from flora.core.rules import MOST_TEXT
@@ -40,7 +41,7 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 done, 2 the input is wrong, 1 anything else."""
     typed = sys.argv[1:] if arguments is None else list(arguments)
-    parsed = make_parser(typed).parse_args(typed)
+    parsed = make_parser(typed).parse_args(drop_by_drop(typed))
     line = shlex.join(["flora", *typed])
     parsed.typed = line if len(line) <= MOST_TEXT else f"{line[: MOST_TEXT - 4]} ..."  # it goes into the result
     try:
@@ -60,6 +61,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if document is not None and getattr(parsed, "json", False):
         print(json.dumps(document, allow_nan=False))
     return 0
+
+
+def drop_by_drop(typed: Sequence[str]) -> list[str]:
+    """Return what was typed with ``--drop A B`` as ``--drop A --drop B``; a word that is a file is no column.
+
+    >>> drop_by_drop(["tune", "--drop", "A", "B", "--target", "y"])
+    ['tune', '--drop', 'A', '--drop', 'B', '--target', 'y']
+    """
+    spread: list[str] = []
+    in_drop = False
+    for k, word in enumerate(typed):
+        first = k > 0 and typed[k - 1] == "--drop"
+        if word.startswith("-") and not first:
+            in_drop = word == "--drop"
+        elif in_drop and not first:
+            in_drop = not any(Path(path).exists() for path in (word, word.partition("=")[2] or word))
+            spread += ["--drop"] if in_drop else []
+        spread.append(word)
+    return spread
 
 
 def make_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:

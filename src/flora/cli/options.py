@@ -2,16 +2,20 @@
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from flora.aggregator.choose import Objective
 from flora.aggregator.surface import SurfaceChoice
 from flora.errors import InputError
+from flora.party.table_format import Say, TableFormat
 from flora.problem.schema import Schema, Task
 from flora.problem.space_formats import read_space
 from flora.program.request import Request
+
+if TYPE_CHECKING:
+    from flora.party.table import Table
 
 O = TypeVar("O")  # noqa: E741  (options)
 
@@ -23,10 +27,17 @@ class TableOptions:
     target: str | None
     drop: tuple[str, ...]
     schema: Path | None
+    format: TableFormat = field(default_factory=TableFormat)
 
     def consortium_schema(self) -> Schema | None:
         """Return the schema that the consortium gives, if it does."""
         return Schema.read(self.schema) if self.schema else None
+
+    def open(self, path: str, say: Say) -> "Table":
+        """Return a party's table from its file."""
+        from flora.party.table import open_table
+
+        return open_table(path, str(self.target), self.drop, self.format, like=self.consortium_schema(), say=say)
 
 
 @dataclass(frozen=True)

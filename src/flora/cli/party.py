@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from flora.cli.arguments import TABLE_KINDS, add_jobs
+from flora.cli.arguments import TABLE_KINDS, add_drop, add_format, add_jobs
 from flora.cli.options import check_jobs, options_of
 from flora.cli.printing import print_line
 from flora.cli.processes import ended_cleanly, line_of, show_checks
@@ -18,6 +18,7 @@ from flora.engines.nvflare.health import checks
 from flora.engines.nvflare.service import running
 from flora.errors import InputError
 from flora.party.consent import Consent, DataSource
+from flora.party.table_format import TableFormat
 
 if TYPE_CHECKING:
     from flora.engines.nvflare.service import Service
@@ -31,6 +32,7 @@ class PartyOptions:
     data: str | None
     target: str | None
     drop: tuple[str, ...]
+    format: TableFormat
     jobs: int
     ask: bool
     check: bool
@@ -44,7 +46,8 @@ class PartyOptions:
         path, target = self.data or (own and own.path), self.target or (own and own.target)
         if not path or not target:
             raise InputError("a party needs --data FILE and --target COL, or both in its local/flora.json")
-        return DataSource(str(Path(path).resolve()), target, self.drop or (own.drop if own else ()))
+        form = own.format if own and self.format == TableFormat() else self.format
+        return DataSource(str(Path(path).resolve()), target, self.drop or (own.drop if own else ()), form)
 
 
 def add_arguments(parser: Any) -> None:
@@ -52,9 +55,8 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("kit", type=Path, metavar="KIT", help="the folder that you were given")
     parser.add_argument("--data", metavar="FILE", help=f"the party's table: {TABLE_KINDS} (local/flora.json's)")
     parser.add_argument("--target", metavar="COL", help="the column to predict (local/flora.json's)")
-    parser.add_argument(
-        "--drop", action="append", default=[], metavar="COL", help="leave a column out; may be repeated"
-    )
+    add_drop(parser)
+    add_format(parser)
     add_jobs(parser)
     parser.add_argument("--ask", action="store_true", help="show what is about to leave, and wait for a yes")
     parser.add_argument("--check", action="store_true", help="say whether all is as it must be, and end")
@@ -77,7 +79,7 @@ def run(parsed: Namespace) -> None:
     say = line_of(kit.name)
     with ended_cleanly(say), running(kit, say) as service:
         try:
-            Settings(source.path, source.target, source.drop, options.jobs, options.ask).write(kit)
+            Settings(source, options.jobs, options.ask).write(kit)
         except OSError as error:
             raise InputError(f"{kit.state}: cannot be written ({error.strerror})") from error
         say(f"dialling {kit.consortium.aggregator} port {kit.consortium.port}; Ctrl-C stops")
@@ -91,7 +93,10 @@ def run(parsed: Namespace) -> None:
 
 def _table_words(source: DataSource) -> str:
     """Return what the party's table is, or raise where it is none that can be learnt from."""
-    schema = describe(read_table(source.path), source.target, drop=source.drop)
+    from flora.party.table import describe, open_table
+
+    table = open_table(source.path, source.target, source.drop, source.format, say=print_line)
+    schema = describe(table.frame, source.target, drop=table.drop)
     return f"{len(schema.columns)} columns, {schema.task} of {schema.target!r}"
 
 

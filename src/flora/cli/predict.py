@@ -7,9 +7,11 @@ from typing import Any
 
 from rich.console import Console
 
+from flora.cli.arguments import add_format
 from flora.cli.options import options_of
-from flora.cli.printing import print_line
+from flora.cli.printing import note, print_line
 from flora.core.files import write_whole
+from flora.party.table_format import TableFormat
 from flora.program.result import MODEL
 
 
@@ -19,6 +21,7 @@ class PredictOptions:
 
     run: Path
     data: str
+    format: TableFormat
     output: Path | None
     trust: tuple[str, ...]
 
@@ -28,6 +31,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("run", type=Path, metavar="OUT", help="the folder of a run, or its model file")
     parser.add_argument("data", metavar="DATA", help="a table with the model's columns")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write CSV there (standard output)")
+    add_format(parser)
     parser.add_argument(
         "--trust", action="append", default=[], metavar="PACKAGE", help="a package other than sklearn of the model"
     )
@@ -36,12 +40,15 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> None:
     """Apply a federated model to new rows."""
     from flora.models.model_file import read_model
-    from flora.party.table import read_table
+    from flora.party.dates import with_date_parts
+    from flora.party.table_file import read_table
 
     options = options_of(PredictOptions, parsed)
     path = options.run / MODEL if options.run.is_dir() else options.run
     stored = read_model(path, allow=options.trust)
-    predictions = stored.predict_table(read_table(options.data))
+    table = read_table(options.data, options.format, note)
+    table = with_date_parts(table, options.format.dates, keep=stored.schema.names, wanted=stored.schema.names)
+    predictions = stored.predict_table(table)
     text = predictions.to_csv(index=False)
     if options.output:
         write_whole(options.output, text.encode())

@@ -33,7 +33,12 @@ def tune_consortium(options: "TuneOptions") -> dict[str, Any]:
     """Run the whole algorithm at the parties of a consortium."""
     require_nvflare()
     table = options.table
-    for name, given in (("DATA", options.data), ("--target", table.target), ("--drop", table.drop)):
+    for name, given in (
+        ("DATA", options.data),
+        ("--target", table.target),
+        ("--drop", table.drop),
+        ("--auto", table.format.auto),
+    ):
         if given:
             raise InputError(f"{name}: with --project the parties bring their own tables, got {given!r}")
     if options.parties is not None:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flora.cli.arguments import TASKS
+from flora.cli.arguments import TASKS, add_drop, add_format
 from flora.cli.options import options_of, stem
-from flora.cli.printing import print_line
+from flora.cli.printing import note, print_line
 from flora.core.files import write_whole
 from flora.errors import DataError, InputError
+from flora.party.table_format import TableFormat
 from flora.problem.schema import Schema, Task, agree
 
 
@@ -22,6 +23,7 @@ class SchemaOptions:
     target: str | None
     task: Task | None
     drop: tuple[str, ...]
+    format: TableFormat
     out: Path
 
 
@@ -30,13 +32,14 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="tables, or schema files of parties to be merged")
     parser.add_argument("--target", metavar="COL", help="the column to predict (of tables)")
     parser.add_argument("--task", choices=TASKS)
-    parser.add_argument("--drop", action="append", default=[], metavar="COL", help="leave a column out")
+    add_drop(parser)
+    add_format(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="SCHEMA.json")
 
 
 def run(parsed: Namespace) -> None:
     """Describe tables, or merge what parties described."""
-    from flora.party.table import describe, read_table
+    from flora.party.table import describe, open_table
 
     options = options_of(SchemaOptions, parsed)
     schemas: dict[str, Schema] = {}
@@ -46,7 +49,8 @@ def run(parsed: Namespace) -> None:
         elif options.target is None:
             raise InputError(f"{name}: a table needs --target COL")
         else:
-            schemas[stem(name)] = describe(read_table(name), options.target, task=options.task, drop=options.drop)
+            table = open_table(name, options.target, options.drop, options.format, say=note)
+            schemas[stem(name)] = describe(table.frame, options.target, task=options.task, drop=table.drop)
     if len(schemas) < len(options.inputs):
         raise DataError(f"party names must differ, got {[stem(name) for name in options.inputs]}")
     agreed = agree(schemas)

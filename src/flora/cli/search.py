@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flora.cli.arguments import TABLE_KINDS, add_jobs, add_json, add_search, add_table
 from flora.cli.options import SearchOptions, TableOptions, WorkOptions, options_of, stem
-from flora.cli.printing import messages, print_line
+from flora.cli.printing import messages, note, print_line
 from flora.core.files import write_whole
 from flora.core.workers import workers
 from flora.errors import InputError
@@ -48,14 +48,13 @@ def run(parsed: Namespace) -> dict[str, Any]:
     """Run one party's search and write the file that may leave."""
     from flora.party.gate import Gate
     from flora.party.party import Party
-    from flora.party.table import Table, read_table
 
     options = options_of(PartySearchOptions, parsed)
     out, request = options.work.out, options.search.request(options.table)
     name = options.party if options.party is not None else stem(options.data)
     check_party_name(name)
     storage = out.with_name(out.name + ".study.db")
-    party = Party(name, Table(read_table(options.data), str(options.table.target), options.table.drop), storage)
+    party = Party(name, options.table.open(options.data, note), storage)
     step, notes = _step(party, request)
     if out.exists() and PartyTrials.read(out).party != name:
         raise InputError(f"{out} holds the trials of another party; name another with --out")
@@ -84,8 +83,8 @@ def _step(party: "Party", request: Request) -> tuple[Search, tuple[str, ...]]:
 
 
 def _show(found: PartyTrials, notes: Sequence[str], out: Path, storage: Path) -> None:
-    for note in notes:
-        print_line(f"note: {note}")
+    for words in notes:
+        print_line(f"note: {words}")
     failed = f", {len(found.failed)} failed" if found.failed else ""
     print_line(f"{len(found.trials)} trials{failed}, best loss {found.best.loss:.4f} ({found.scoring})")
     if found.default is not None:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from flora.cli.arguments import TABLE_KINDS, add_confirm, add_jobs, add_json, add_search, add_surface, add_table
 from flora.cli.options import SearchOptions, SurfaceOptions, TableOptions, WorkOptions, options_of, stem
-from flora.cli.printing import messages
+from flora.cli.printing import messages, note
 from flora.cli.written import show_written
 from flora.core.workers import workers
 from flora.engines import ENGINES, engine_of
@@ -27,7 +27,9 @@ from flora.program.result import Result, result_of
 from flora.program.single_shot import Outcome, single_shot
 
 if TYPE_CHECKING:
-    import pandas as pd  # what sees rows is imported where a command runs
+    from flora.party.table import Table
+
+    pass  # what sees rows is imported where a command runs
 
 ENGINE = "threads"
 NOTHING = CarriedFiles(())
@@ -127,7 +129,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
 
 
 def tune(
-    frames: "Mapping[str, pd.DataFrame]",
+    tables: "Mapping[str, Table]",
     table: TableOptions,
     request: Request,
     work: WorkOptions,
@@ -137,15 +139,11 @@ def tune(
     """Run a request on tables of this machine, and write and show what came of it."""
     from flora.party.gate import Gate
     from flora.party.party import Party
-    from flora.party.table import Table
 
-    folder = RunFolder(work.out, _identity(frames, table, request))
+    folder = RunFolder(work.out, _identity(tables, table, request))
     seconds: dict[str, float] = {}
-    with workers(work.jobs) as spread, progress_bars(sorted(frames), messages) as progress:
-        gates = [
-            Gate(Party(name, Table(frame, str(table.target), table.drop), folder.study(name), spread, progress))
-            for name, frame in frames.items()
-        ]
+    with workers(work.jobs) as spread, progress_bars(sorted(tables), messages) as progress:
+        gates = [Gate(Party(name, source, folder.study(name), spread, progress)) for name, source in tables.items()]
         ask = engine_of(engine)(gates, jobs=work.jobs)
         ask = timed(_begun(with_files(given, ask) if given.trials else ask, folder), seconds)
         outcome = drive(single_shot(request), ask)
@@ -173,19 +171,20 @@ def _begun(ask: Ask, folder: RunFolder) -> Ask:
     return begun
 
 
-def _tables(options: TuneOptions) -> "Mapping[str, pd.DataFrame]":
+def _tables(options: TuneOptions) -> "Mapping[str, Table]":
     """Return each party's table: a file each, or one file that is split."""
     if not options.data or options.table.target is None:
         raise InputError("a run needs DATA and --target COL, or --project KIT for parties on other machines")
     from flora.party.split import split
-    from flora.party.table import read_table
+    from flora.party.table import alike
 
     is_split = options.parties is not None or options.split.startswith("column:")
     if is_split and len(options.data) > 1:
         raise InputError(f"--parties and --split take one table, got {len(options.data)} files")
     if is_split:
-        frame = read_table(options.data[0])
-        return split(frame, options.table.target, options.parties, options.split, options.search.seed)
+        whole = options.table.open(options.data[0], note)
+        frames = split(whole.frame, options.table.target, options.parties, options.split, options.search.seed)
+        return {name: replace(whole, frame=frame) for name, frame in frames.items()}
     if len(options.data) == 1:
         raise InputError(f"{options.data[0]}: one table is one party; add the others' tables, or say --parties N")
     named = [_named(data) for data in options.data]
@@ -196,7 +195,7 @@ def _tables(options: TuneOptions) -> "Mapping[str, pd.DataFrame]":
             raise DataError(
                 f"party names must differ, {name!r} is {path} and {(others or [path])[0]}; write NAME=FILE to name them"
             )
-    return {name: read_table(path) for name, path in named}
+    return alike({name: options.table.open(path, note) for name, path in named})
 
 
 def _named(data: str) -> tuple[str, str]:
@@ -204,14 +203,14 @@ def _named(data: str) -> tuple[str, str]:
     return (name, path) if equals and not Path(data).exists() else (stem(data), data)
 
 
-def _identity(frames: "Mapping[str, pd.DataFrame]", table: TableOptions, request: Request) -> dict[str, Any]:
+def _identity(tables: "Mapping[str, Table]", table: TableOptions, request: Request) -> dict[str, Any]:
     """Return what makes a run the same run; its length may change. The searches compare the rows themselves."""
     settings = asdict(replace(request, schema=None))
     may_change = ("trials", "send", "schema", "surface", "confirm", "objective", "trainings", "certificate")
     return {
         **{key: value for key, value in settings.items() if key not in may_change},
-        "parties": {name: len(frame) for name, frame in sorted(frames.items())},
+        "parties": {name: len(source.frame) for name, source in sorted(tables.items())},
         "target": table.target,
-        "drop": sorted(table.drop),
+        "drop": sorted({name for source in tables.values() for name in source.drop}),
         "schema": None if request.schema is None else request.schema.to_json(),
     }

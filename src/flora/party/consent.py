@@ -9,21 +9,23 @@ The file is a JSON object; each key may be left out, and then its default holds.
 - ``fewest_rows``: with fewer rows the party answers nothing (40)
 - ``certificate``: whether sketches of the rows and learning curves may leave (false)
 - ``pairs``: ``"as-is"``, ``{"rounded": DIGITS}``, ``{"best": COUNT}``, or both of these in one object (``"as-is"``)
-- ``data``: the party's own table, with ``path``, ``target`` and ``drop``; it never leaves (none)
+- ``data``: the party's own table, with ``path``, ``target`` and ``drop``, and where they are not found out by
+  themselves ``sep``, ``decimal``, ``encoding``, ``missing``, ``dates`` and ``auto``; it never leaves (none)
 """
 
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from flora.core.codec import has_form, read, read_fields, to_document
+from flora.core.codec import FLAT, has_form, read, read_fields, to_document
 from flora.core.documents import MIB, contents, parse
 from flora.core.rules import Count, Rule, Sentence, Total, check, whole
 from flora.errors import ConsentError, InputError
 from flora.models import FAMILIES
+from flora.party.table_format import TableFormat
 from flora.problem.messages import REPLIES, Certify, Confirm, Describe, Reply, SearchReply, Step
 from flora.problem.schema import Schema
 from flora.problem.sketch import FEWEST_QUANTILES, ROWS_PER_QUANTILE, Sketch
@@ -80,6 +82,7 @@ class DataSource:
     path: str
     target: str
     drop: tuple[str, ...] = ()
+    format: TableFormat = field(default=TableFormat(), metadata=FLAT)
 
     def __post_init__(self) -> None:
         check(self)

@@ -1,11 +1,9 @@
 """A party's rows: from a file to numbers. Nothing here leaves the party."""
 
-import re
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,11 +20,16 @@ from flora.models.rows import (
     target_numbers,
     to_numbers,
 )
+from flora.party.cells import nearly_numeric
+from flora.party.dates import are_dates, with_date_parts
+from flora.party.identifiers import identifier, suspicion
+from flora.party.problems import Problem, UnfitError, refused
+from flora.party.table_file import read_table
+from flora.party.table_format import Say, TableFormat, unsaid
 from flora.problem.schema import Column, Kind, Label, Schema, Task
 
 MOST_CLASSES = 20  # whole numbers with more distinct values are taken for a quantity
 MOST_CATEGORIES = 1000
-DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([ T]\d{1,2}:\d{2}.*)?\s*")
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Table:
         rows = self.count
         constant = constant_columns(self.frame, schema)
         notes = [f"one value only in {_columns(constant)}"] if constant else []
+        notes += _suspicions(self.frame, schema, like)
         if rows < len(self.frame):
             notes.append(f"{len(self.frame) - rows} rows without a target are left out")
         return schema, rows, notes
@@ -69,64 +73,115 @@ class Table:
         return encode(self.frame, schema)
 
 
+def _suspicions(frame: pd.DataFrame, schema: Schema, like: Schema | None) -> list[str]:
+    """Return notes on numbers that may be identifiers or codes; the consortium's schema has decided on its columns."""
+    if like is not None:
+        return []
+    numeric = [column.name for column in schema.columns if column.kind == "numeric"]
+    found: dict[str, list[str]] = {}
+    for name in numeric:
+        why = suspicion(frame[name])
+        if why:
+            found.setdefault(why, []).append(name)
+    advice = "--drop it, or let a --schema call it categorical, if it is no quantity"
+    return [f"{_columns(names)}: {why}; {advice}" for why, names in found.items()]
+
+
 def _columns(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name) for name in names[:5])
     return f"column {shown}" if len(names) == 1 else f"{len(names)} columns: {shown}{', ...' * (len(names) > 5)}"
 
 
-def read_table(path: str | Path) -> pd.DataFrame:
-    """Return the table of a CSV file (``.gz`` too) or a Parquet file."""
-    path = Path(path)
-    if not path.is_file():
-        raise DataError(f"{path}: no such file")
-    try:
-        table = pd.read_parquet(path) if path.suffix in (".parquet", ".pq") else _read_csv(path)
-    except pd.errors.EmptyDataError:
-        raise DataError(f"{path}: the file is empty, expected a table with a header") from None
-    except DataError:
-        raise
-    except (ValueError, OSError, EOFError, zlib.error, NotImplementedError, KeyError, TypeError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]  # a ParserError is a ValueError
-        raise DataError(f"{path}: not a table that can be read ({reason})") from error
-    if table.empty:
-        raise DataError(
-            f"{path}: need at least one row, got a table of {len(table)} rows, {len(table.columns)} columns"
-        )
-    table = table.rename(columns=str)
-    _check_header(path, table.columns)
-    return table
+def open_table(
+    path: str | Path,
+    target: str,
+    drop: Sequence[str],
+    form: TableFormat,
+    *,
+    like: Schema | None = None,
+    say: Say = unsaid,
+) -> Table:
+    """Return a party's table from its file, ready for what is asked; ``say`` hears what was found out on the way."""
+
+    def heard(text: str) -> None:
+        say(f"{Path(path).name}: {text}")
+
+    frame = read_table(path, form, say)
+    wanted = like.names if like else ()
+    dropped = split_names(drop, frame.columns)
+    frame = with_date_parts(frame, form.dates, keep=(target, *dropped), wanted=wanted, say=heard)
+    if form.auto:
+        found = left_out(frame, target, dropped, like)
+        for name, why in found.items():
+            heard(f"column {name!r} is left out (--auto): {why}")
+        dropped = (*dropped, *found)
+    return Table(frame, target, dropped)
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
-    packed: Literal["gzip"] | None = "gzip" if path.suffix == ".gz" else None
-    header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, compression=packed)
-    names = pd.Index(header.iloc[0])  # as written: pandas would rename what comes twice
-    _check_header(path, names[names != ""])
-    table = pd.read_csv(path, low_memory=False, compression=packed)
-    if not table.index.equals(pd.RangeIndex(len(table))):  # pandas would take the surplus for row names
-        raise DataError(f"{path}: the rows have more values than the header's {len(names)} names")
-    return table
+def alike(tables: Mapping[str, Table]) -> Mapping[str, Table]:
+    """Return tables of one machine with the same columns left out: what --auto finds at one goes at all."""
+    dropped = dict.fromkeys(name for table in tables.values() for name in table.drop)
+    return {
+        party: replace(table, drop=tuple(name for name in dropped if name in table.drop or name in table.frame.columns))
+        for party, table in tables.items()
+    }
 
 
-def _check_header(path: Path, names: pd.Index) -> None:
-    for separator, called in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        if len(names) == 1 and separator in names[0]:
-            raise DataError(f"{path}: the file seems to be separated by {called}, expected commas: {names[0]!r:.60}")
-    repeated = names[names.duplicated()]
-    if len(repeated):
-        raise DataError(f"{path}: column names must differ, {repeated[0]!r} comes twice")
+def left_out(
+    table: pd.DataFrame, target: str, drop: Sequence[str] = (), like: Schema | None = None
+) -> Mapping[str, str]:
+    """Return the columns that ``--auto`` leaves out, and why: identifiers and free text, or all but a schema's."""
+    names = [str(name) for name in table.columns if name not in {target, *drop}]
+    if like is not None:
+        return {name: "the schema does not name it" for name in names if name not in like.names}
+    found = {}
+    for name in names:
+        column = _examined(table[name], None)
+        why = column.what if isinstance(column, Problem) and column.unfit else identifier(table[name])
+        if why:
+            found[name] = why
+    return found
+
+
+def split_names(typed: Iterable[str], columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of ``--drop A,B C``; a column whose own name has a comma is meant as it stands."""
+    known = set(columns)
+    parts = [[text] if text in known else [part.strip() for part in text.split(",")] for text in typed]
+    return tuple(dict.fromkeys(name for names in parts for name in names if name))
 
 
 def describe(
     table: pd.DataFrame, target: str, *, task: Task | None = None, like: Schema | None = None, drop: Sequence[str] = ()
 ) -> Schema:
     """Return the schema of one party's table; ``like`` (the consortium's) decides the kinds where it is given."""
+    drop = split_names(drop, table.columns)
     _check_columns(table, target, drop, like)
     known = {column.name: column for column in like.columns} if like else {}
     names = sorted(set(map(str, table.columns)) - {target} - set(drop))
-    columns = tuple(_describe_column(table[name], known.get(name)) for name in names)
-    values = table[target].dropna()
-    _refuse_dates(f"target {target!r}", values, "turn it into numbers (days since an event, year, month)")
+    problems = _unlike(names, like) if like else []
+    fitting = [name for name in names if like is None or name in known]
+    examined = [_examined(table[name], known.get(name)) for name in fitting]
+    problems += [each for each in examined if isinstance(each, Problem)]
+    columns = tuple(each for each in examined if isinstance(each, Column))
+    schema: Schema | None = None
+    try:
+        schema = _with_target(table[target].dropna(), target, columns, task, like)
+    except DataError as error:
+        if not problems:
+            raise
+        problems.insert(0, Problem.of(target, error))
+    if problems or schema is None:
+        raise refused(problems)
+    return schema
+
+
+def _with_target(
+    values: "pd.Series[Any]", target: str, columns: tuple[Column, ...], task: Task | None, like: Schema | None
+) -> Schema:
+    if are_dates(values):
+        shown = str(values.iloc[0])
+        advice = "turn it into numbers (days since an event, year, month)"
+        raise DataError(f"target {target!r}: dates are not supported, got {shown!r:.40}; {advice}")
     task = (like.task if like else None) or task or _task_of(target, values)
     if task == "regression":
         target_numbers(target, values)
@@ -147,14 +202,31 @@ def _check_columns(table: pd.DataFrame, target: str, drop: Sequence[str], like: 
         if name not in table.columns:
             what = "target" if name == target else "dropped column"
             raise DataError(f"{what} {name!r} is not in the table, columns are {listed(table.columns)}")
-    if like is not None:
-        if like.target != target:
-            raise DataError(f"the schema's target is {like.target!r}, got {target!r}")
-        for name in sorted((set(table.columns) - {target} - set(drop)) ^ set(like.names)):
-            where = "the schema, not in the table" if name in like.names else "the table, not in the schema"
-            raise DataError(f"column {name!r} is in {where}")
+    if like is not None and like.target != target:
+        raise DataError(f"the schema's target is {like.target!r}, got {target!r}")
     if table[target].notna().sum() == 0:
         raise DataError(f"target {target!r}: every value is missing")
+
+
+def _unlike(names: Sequence[str], like: Schema) -> list[Problem]:
+    """Return the columns that only the table has, or only the schema."""
+    surplus = [Problem(name, "in the table, not in the schema", f"--drop {name}") for name in names]
+    lacking = [
+        Problem(name, "in the schema, not in the table", "the consortium's schema must fit") for name in like.names
+    ]
+    differing = set(names) ^ set(like.names)
+    return [problem for problem in (*surplus, *lacking) if problem.column in differing]
+
+
+def _examined(values: "pd.Series[Any]", known: Column | None) -> Column | Problem:
+    """Return what a column is, or what is wrong with it."""
+    name = str(values.name)
+    try:
+        return _describe_column(values, known)
+    except UnfitError as error:
+        return error.problem
+    except DataError as error:
+        return Problem.of(name, error)
 
 
 def _describe_column(values: "pd.Series[Any]", known: Column | None) -> Column:
@@ -177,13 +249,15 @@ def _kind_of(name: str, present: "pd.Series[Any]") -> Kind:
         return "categorical"
     if _is_numeric(present):
         return "numeric"
-    _refuse_dates(
-        f"column {name!r}",
-        present,
-        f"turn it into numbers (days since an event, year, month), or leave it out with --drop {name}",
-    )
+    if are_dates(present):
+        advice = f"say --dates parts for year, month, weekday and days since 1970, or --drop {name}"
+        raise UnfitError(Problem(name, f"dates are not supported, got {str(present.iloc[0])!r:.40}", advice))
     if present.dtype == object and not present.map(pd.api.types.is_scalar).all():
-        raise DataError(f"column {name!r}: a value is a number, a bool or a text, got {present.iloc[0]!r:.40}")
+        what = f"a value is a number, a bool or a text, got {present.iloc[0]!r:.40}"
+        raise UnfitError(Problem(name, what, f"--drop {name}"))
+    nearly = nearly_numeric(present)
+    if nearly:
+        raise UnfitError(Problem(name, nearly[0], f"{nearly[1]}, or --drop {name}"))
     return "categorical"
 
 
@@ -193,19 +267,15 @@ def _is_numeric(present: "pd.Series[Any]") -> bool:
     return present.dtype == object and all(isinstance(value, NUMBERS) for value in present)
 
 
-def _refuse_dates(what: str, present: "pd.Series[Any]", advice: str) -> None:
-    sample = present.iloc[:: max(1, len(present) // 100)].astype(str)
-    typed = pd.api.types.is_datetime64_any_dtype(present) or pd.api.types.is_timedelta64_dtype(present)
-    if typed or sample.map(lambda text: DATE.fullmatch(text) is not None).mean() > 0.9:
-        raise DataError(f"{what}: dates are not supported, got {sample.iloc[0]!r:.40}; {advice}")
-
-
 def _refuse_free_text(name: str, found: Sequence[str], count: int) -> None:
     many = len(found) > 20 and len(found) > count / 2
     if many or len(found) > MOST_CATEGORIES:
-        raise DataError(
-            f"column {name!r}: {len(found)} different texts in {count} rows look like free text or an identifier, "
-            f"and a list of categories would leave the party; leave it out with --drop {name}, or group its values"
+        what = (
+            f"{len(found)} different texts in {count} rows look like free text or an identifier, "
+            "and a list of categories would leave the party"
+        )
+        raise UnfitError(
+            Problem(name, what, f"leave it out with --drop {name} or --auto, or group its values", unfit=True)
         )
 
 

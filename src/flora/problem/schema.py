@@ -131,7 +131,8 @@ def _check_alike(a: str, first: Schema, b: str, second: Schema) -> None:
     for name in sorted(set(first.names) ^ set(second.names)):
         has, lacks = (a, b) if name in first.names else (b, a)
         raise DataError(
-            f"column {name!r}: party {has!r} has it, party {lacks!r} does not; all must have the same columns"
+            f"column {name!r}: party {has!r} has it, party {lacks!r} does not; all must have the same columns: "
+            f"--drop {name} where it is, or give all parties one --schema"
         )
 
 
@@ -143,7 +144,10 @@ def _agree_on_column(columns: Mapping[str, Column]) -> Column:
     a, first = next(iter(filled.items()))
     for b, column in filled.items():
         if column.kind != first.kind:
-            raise DataError(f"column {name!r}: {first.kind} at party {a!r}, {column.kind} at party {b!r}")
+            raise DataError(
+                f"column {name!r}: {first.kind} at party {a!r}, {column.kind} at party {b!r}; say which in a file "
+                f"that all are given with --schema (flora schema --out writes one), or --drop {name}"
+            )
     if first.kind == "numeric":
         return first
     return replace(first, categories=tuple(sorted({c for column in filled.values() for c in column.categories})))

@@ -14,6 +14,7 @@ from flora.engines.nvflare.executor import FloraExecutor, Settings
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, fill
 from flora.party.audit import verify
+from flora.party.consent import DataSource
 from flora.problem.messages import Describe, DescribeReply, Search
 from flora.problem.plan import SearchPlan
 from flora.problem.wire import read_reply, step_text
@@ -40,7 +41,7 @@ def kit(tmp_path: Path) -> Kit:
     (tmp_path / "local").mkdir()
     Foreground(made.state / "desk").open()
     two_moons(60, 1).to_csv(tmp_path / "north.csv", index=False)
-    Settings(str(tmp_path / "north.csv"), "kind").write(made)
+    Settings(DataSource(str(tmp_path / "north.csv"), "kind")).write(made)
     return made
 
 

@@ -14,6 +14,7 @@ from nvflare.apis.executor import Executor
 from nvflare.apis.fl_constant import ReturnCode
 from nvflare.apis.shareable import make_reply
 
+from flora.core.codec import read, to_document
 from flora.core.workers import workers
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, CellCollective, message
 from flora.engines.nvflare.consortium import Kit
@@ -22,10 +23,10 @@ from flora.engines.nvflare.service import watch_parent
 from flora.engines.nvflare.tasks import ReplyHeader, StepHeader, fill, order_of
 from flora.errors import CollectiveError, ConsentError
 from flora.party.audit import AuditLog
-from flora.party.consent import Consent
+from flora.party.consent import Consent, DataSource
 from flora.party.gate import Gate
 from flora.party.party import Party
-from flora.party.table import Table, read_table
+from flora.party.table import open_table
 from flora.problem.messages import Search, Step
 from flora.problem.wire import STEP, read_step
 
@@ -36,21 +37,18 @@ BEAT_SECONDS = 1.0
 class Settings:
     """What ``flora party`` was started with; it stays at the party."""
 
-    data: str
-    target: str
-    drop: tuple[str, ...] = ()
+    data: DataSource
     jobs: int = 1
     ask: bool = False
 
     def write(self, kit: Kit) -> None:
         """Keep the settings in the kit's state."""
-        (kit.state / "party.json").write_text(json.dumps(vars(self)), "utf-8")
+        (kit.state / "party.json").write_text(json.dumps(to_document(self)), "utf-8")
 
     @classmethod
     def read(cls, kit: Kit) -> "Settings":
         """Read what :meth:`write` kept."""
-        document = json.loads((kit.state / "party.json").read_bytes())
-        return cls(**{**document, "drop": tuple(document["drop"])})
+        return read(cls, json.loads((kit.state / "party.json").read_bytes()))
 
 
 @dataclass
@@ -160,7 +158,8 @@ def _party(kit: Kit, settings: Settings, step: Step, desk: Foreground, pulse: Pu
         pulse.done, pulse.total = done, total
         desk.say(f"search: {done} of {total} trials")
 
-    table = Table(read_table(settings.data), settings.target, settings.drop)
+    source = settings.data
+    table = open_table(source.path, source.target, source.drop, source.format, like=step.schema, say=desk.say)
     with workers(settings.jobs) as spread:
         yield Party(kit.name, table, _study(kit, settings, step), spread, progress)
 
@@ -170,8 +169,9 @@ def _study(kit: Kit, settings: Settings, step: Step) -> Path | None:
     if not isinstance(step, Search):
         return None
     digest = hashlib.sha256(step.plan.identity().encode())
-    digest.update(hashlib.sha256(Path(settings.data).read_bytes()).digest())
-    digest.update(json.dumps([settings.target, sorted(settings.drop)]).encode())
+    source = settings.data
+    digest.update(hashlib.sha256(Path(source.path).read_bytes()).digest())
+    digest.update(json.dumps([source.target, sorted(source.drop), to_document(source.format)]).encode())
     return kit.state / "studies" / f"{digest.hexdigest()[:20]}.db"
 
 

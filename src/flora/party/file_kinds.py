@@ -1,0 +1,73 @@
+"""What a file is, by its first bytes: a table that can be read, or the name of what it is instead."""
+
+import zipfile
+from pathlib import Path
+
+READABLE = ("csv", "csv.gz", "parquet", "feather", "excel")
+HEAD = 4096
+
+_STARTS = (  # what a file begins with, and what it then is
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "feather"),
+    (b"FEA1", "feather"),
+    (b"\x1f\x8b", "csv.gz"),
+    (b"%PDF", "a PDF document"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"\xd0\xcf\x11\xe0", "an old Office document (.xls or .doc)"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ", "an xz archive"),
+    (b"7z\xbc\xaf", "a 7z archive"),
+    (b"Rar!", "a RAR archive"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+    (b"\x89HDF", "an HDF5 file"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"$FL2", "an SPSS file"),
+    (b"<stata_dta>", "a Stata file"),
+    (b"RDX", "an R data file"),
+    (b"\x89PNG", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"\x7fELF", "a program"),
+    (b"{\\rtf", "an RTF document"),
+)
+_TEXTS = (  # the same for texts, in lower case and without leading blanks
+    (b"<!doctype html", "an HTML page"),
+    (b"<html", "an HTML page"),
+    (b"<?xml", "an XML document"),
+    (b"{", "a JSON document"),
+    (b"[", "a JSON document"),
+)
+ADVICE = "export it as CSV, Parquet, Feather or Excel (.xlsx)"
+
+
+def kind_of_file(path: Path) -> str:
+    """Return one of ``READABLE``, or words for what the file is."""
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+    if head.startswith(b"PK\x03\x04"):
+        return _kind_of_zip(path)
+    if head[:1] == b"\x80" and head[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        return "a Python pickle, which is never opened: it could run any code"
+    known = next((kind for start, kind in _STARTS if head.startswith(start)), None)
+    if known:
+        return known
+    if path.suffix in (".parquet", ".pq", ".feather", ".gz", ".xlsx"):  # broken: its reader says how
+        return {".pq": "parquet", ".gz": "csv.gz", ".xlsx": "excel"}.get(path.suffix, path.suffix[1:])
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    binary = b"\x00" in head and head[:2] not in (b"\xff\xfe", b"\xfe\xff")
+    otherwise = "a binary file" if binary else "csv"
+    return next((kind for start, kind in _TEXTS if text.startswith(start)), otherwise)
+
+
+def _kind_of_zip(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return "a damaged zip archive"
+    if "xl/workbook.xml" in names:
+        return "excel"
+    if "word/document.xml" in names:
+        return "a Word document"
+    if "mimetype" in names:
+        return "an OpenDocument file"
+    return f"a zip archive of {len(names)} files, such as {names[0]!r:.60}" if names else "an empty zip archive"

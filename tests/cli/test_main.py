@@ -125,6 +125,35 @@ class TestWholeRuns:
         for data, file in zip(party_files, files, strict=True):
             assert file.read_bytes() == (tmp_path / "run" / "trials" / f"{data.stem}.json").read_bytes()
 
+    def test_tables_as_europe_writes_them(self, flora: Run, tmp_path: Path) -> None:
+        for seed, name in enumerate(("nord", "west")):
+            table = two_moons(60, seed).assign(
+                ID=range(60),
+                bemerkung=[f"Fall {k}" for k in range(60)],
+                tag=[f"{k % 28 + 1:02d}.02.2024" for k in range(60)],
+            )
+            table.to_csv(tmp_path / f"{name}.csv", sep=";", decimal=",", index=False, encoding="cp1252")
+        files = [tmp_path / "nord.csv", tmp_path / "west.csv"]
+        code, out, err = flora("tune", *files, "--target", "kind", *QUICK, "--out", tmp_path / "no")
+        assert (code, out) == (2, "")
+        assert "party 'nord': 2 problems in the table:\n" in err
+        assert "\nbemerkung  60 different texts" in err
+        assert "--dates parts" in err
+        options = ["--target", "kind", *QUICK, "--auto", "--dates", "parts", "--json"]
+        code, auto, err = flora("tune", *files, *options, "--out", tmp_path / "run")
+        assert code == 0, err
+        assert err.count("is left out (--auto)") == 4
+        assert "nord.csv: read as separated by semicolons, with decimal commas;" in err
+        names = [column["name"] for column in json.loads(auto)["schema"]["columns"]]
+        assert names == ["tag.days", "tag.month", "tag.weekday", "tag.year", "x", "y"]
+        assert flora("predict", tmp_path / "run", files[0])[1].count("er\n") == 60
+        for drop in (["--drop", "ID,bemerkung,tag"], ["--drop", "ID", "bemerkung", "--drop", "tag"]):
+            schema = tmp_path / "schema.json"
+            assert flora("schema", *drop, *files, "--target", "kind", "--out", schema)[0] == 0
+            assert [column["name"] for column in json.loads(schema.read_text())["columns"]] == ["x", "y"]
+            searched = flora("search", *drop, files[0], "--target", "kind", *QUICK, "--out", tmp_path / "t.json")
+            assert searched[0] == 0, searched[2]
+
     def test_predict_gives_text_labels_back(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
         out, new = tmp_path / "run", tmp_path / "new.csv"
         flora("tune", *party_files, "--target", "kind", *QUICK, "--out", out)

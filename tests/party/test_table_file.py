@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from flora.errors import DataError, InputError
+from flora.party.table import describe
 from flora.party.table_file import read_table
 from flora.party.table_format import TableFormat
 
@@ -66,6 +67,9 @@ def test_what_is_said_is_not_guessed(tmp_path: Path) -> None:
     path.write_bytes(b"x;y\n1,5;0\n?;1\n")
     assert heard(path)[0]["x"].tolist()[0] == 1.5  # a marker among decimal commas
     assert heard(path, decimal=".")[0]["x"].tolist() == ["1,5", "?"]
+    path.write_bytes(b"x;y\n" + b"".join(b"%d,5;0\n%d,5;1\n" % (k, k) for k in range(30)) + b"none taken;1\n")
+    with pytest.raises(DataError, match="column 'x': numeric but for 1 of 61 cells, such as 'none taken' in row 61"):
+        describe(heard(path)[0], "y")
     path.write_bytes("x;y\né;0\n".encode())
     assert heard(path, encoding="cp1252")[0]["x"].tolist() == ["Ã©"]
     with pytest.raises(DataError, match=r"t.csv: its text is not ascii \(.*\); say which with --encoding"):

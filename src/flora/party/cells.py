@@ -31,6 +31,8 @@ def tidied(table: pd.DataFrame, form: TableFormat, say: Say, *, typed: bool) -> 
                 shown = ", ".join(repr(str(text).strip()) for text in odd.unique()[:3])
                 say(f"column {name!r}: {shown} in {len(odd)} of {len(values)} cells is taken for missing")
             tidy = numbers
+        elif not typed and form.decimal == ",":
+            tidy = _with_points(tidy)
         if tidy is not values:
             changed[name] = tidy
     return table.assign(**changed) if changed else table
@@ -60,6 +62,14 @@ def _numbers_with_markers(values: "pd.Series[Any]", form: TableFormat) -> "pd.Se
     if numbers.notna().any() and all(isinstance(text, str) and text.strip().lower() in MARKERS for text in odd):
         return numbers.reindex(values.index)
     return None
+
+
+def _with_points(values: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return a column of texts with its decimal commas as points, if it is a column of numbers but for a few cells."""
+    numbers = as_numbers(values.dropna(), ",")
+    if numbers.empty or numbers.notna().mean() < 1 - FEW:
+        return values
+    return values.astype(object).where(numbers.reindex(values.index).isna(), numbers.map(repr))
 
 
 def as_numbers(present: "pd.Series[Any]", decimal: str = ".") -> "pd.Series[float]":

@@ -318,6 +318,16 @@ def test_what_is_not_finite_is_missing() -> None:
     assert np.array_equal(encode(table, describe(table, "y")).X.ravel(), [1, NAN, NAN, NAN], equal_nan=True)
 
 
+def test_a_marker_in_a_column_that_is_known_to_be_numeric_is_missing() -> None:
+    schema = given(Column("x", "numeric"))
+    table = table_of(["?", " ", "n/a", "1.5"])
+    assert np.array_equal(
+        encode(table, describe(table, "y", like=schema)).X.ravel(), [NAN, NAN, NAN, 1.5], equal_nan=True
+    )
+    with pytest.raises(DataError, match=r"target 'y': must be numeric, got '\?'"):
+        describe(table.assign(y=["?", "1", "2", "3"]), "y", task="regression")
+
+
 def test_new_rows_must_fit() -> None:
     schema = given(Column("x", "numeric"))
     with pytest.raises(DataError, match="column 'x' is missing, columns are z"):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
+MARKERS = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "--", "?", "."})  # among numbers: missing
 NUMBERS = (int, float, np.number, np.bool_, Decimal)
 
 
@@ -75,12 +76,22 @@ def _encode_column(values: "pd.Series[Any]", column: Column) -> Floats:
     if column.kind == "empty":
         return np.full(len(values), np.nan)
     if column.kind == "numeric":
-        numbers = to_numbers(f"column {column.name!r}", values)
+        numbers = feature_numbers(column.name, values)
         return np.where(np.isinf(numbers), np.nan, numbers)  # an overflow is a missing value
     place = {category: float(k) for k, category in enumerate(column.categories)}
     codes, found = _factorize(values)
     places = [place.get(category_of(value), np.nan) for value in found]
     return np.array([*places, np.nan])[codes]  # what is missing has the code -1: the last
+
+
+def feature_numbers(name: str, values: "pd.Series[Any]") -> Floats:
+    """Return a numeric column's values as floats; the usual markers of a missing value are NaN."""
+    import pandas as pd
+
+    if not pd.api.types.is_numeric_dtype(values):
+        marked = [isinstance(value, str) and value.strip().lower() in MARKERS for value in values]
+        values = values.mask(np.array(marked, dtype=bool)) if any(marked) else values
+    return to_numbers(f"column {name!r}", values)
 
 
 def to_numbers(what: str, values: "pd.Series[Any]") -> Floats:

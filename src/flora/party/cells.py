@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
+from flora.models.rows import MARKERS
 from flora.party.table_format import Say, TableFormat
 
-MARKERS = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "--", "?", "."})  # compared in lower case
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
 FEW = 0.1  # of a column's cells: with more of them that are no numbers, it is a column of texts
 MANY_NUMBERS = 20  # with more different numbers a column is a quantity, not a code

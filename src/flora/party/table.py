@@ -14,11 +14,11 @@ from flora.models.rows import (
     Rows,
     category_of,
     encode,
+    feature_numbers,
     label_of,
     listed,
     places_of,
     target_numbers,
-    to_numbers,
 )
 from flora.party.cells import nearly_numeric
 from flora.party.dates import are_dates, with_date_parts
@@ -88,7 +88,7 @@ def _suspicions(frame: pd.DataFrame, schema: Schema, like: Schema | None) -> lis
 
 
 def _columns(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:5])
+    shown = ", ".join(f"{name!r:.80}" for name in names[:5])
     return f"column {shown}" if len(names) == 1 else f"{len(names)} columns: {shown}{', ...' * (len(names) > 5)}"
 
 
@@ -238,7 +238,7 @@ def _describe_column(values: "pd.Series[Any]", known: Column | None) -> Column:
             _refuse_free_text(name, found, len(present))
         return Column(name, "categorical", found)
     if kind == "numeric":
-        to_numbers(f"column {name!r}", values)
+        feature_numbers(name, values)
     return Column(name, kind, low=known.low if known else None, high=known.high if known else None)
 
 

@@ -15,6 +15,7 @@ from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, fill
 from flora.party.audit import verify
 from flora.party.consent import DataSource
+from flora.party.table_format import TableFormat
 from flora.problem.messages import Describe, DescribeReply, Search
 from flora.problem.plan import SearchPlan
 from flora.problem.wire import read_reply, step_text
@@ -52,6 +53,23 @@ def answered(kit: Kit, message: Any, cell: Cell | None = None) -> tuple[ReplyHea
 
 def message_of(step: Any, order: StepHeader = ORDER) -> Any:
     return fill(Shareable(), order, step_text(step))
+
+
+def test_a_party_s_table_format_reaches_its_runs(kit: Kit, tmp_path: Path) -> None:
+    table = two_moons(60, 1).assign(remark=[f"case {k}" for k in range(60)], day="29.02.2024")
+    table.to_csv(tmp_path / "north.csv", index=False, sep="|", decimal=",")
+    form = TableFormat("|", ",", "cp1252", ("none",), "parts", auto=True)
+    settings = Settings(DataSource(str(tmp_path / "north.csv"), "kind", (), form), 2, True)
+    settings.write(kit)
+    assert Settings.read(kit) == settings
+    Settings(settings.data).write(kit)
+    answer, text = answered(kit, message_of(Describe()))
+    assert answer == ReplyHeader("reply")
+    reply = read_reply(text, Describe())
+    assert isinstance(reply, DescribeReply)
+    assert reply.schema is not None
+    assert reply.schema.names == ("day.days", "day.month", "day.weekday", "day.year", "x", "y")
+    assert "remark" not in text  # what a party leaves out does not leave, not even its name
 
 
 def test_a_step_is_answered_and_the_aggregator_hears_that_the_party_is_there(kit: Kit) -> None:

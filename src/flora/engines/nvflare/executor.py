@@ -159,7 +159,7 @@ def _party(kit: Kit, settings: Settings, step: Step, desk: Foreground, pulse: Pu
         desk.say(f"search: {done} of {total} trials")
 
     source = settings.data
-    table = open_table(source.path, source.target, source.drop, source.format, like=step.schema, say=desk.say)
+    table = open_table(source.path, source.target, source.drop, source.format, like=step.schema)
     with workers(settings.jobs) as spread:
         yield Party(kit.name, table, _study(kit, settings, step), spread, progress)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from flora.surrogate import regressors
 from flora_lab.datasets import DATASETS
 from flora_lab.paper.published import TESTBED
 from tests.conftest import two_moons
@@ -15,11 +14,10 @@ SMALL_SIZES = {"sonar": (27, 33), "oil-spill": (42, 48)}
 
 
 def shrink_the_paper(sizes: Mapping[str, tuple[int, int]]) -> None:
-    """Let small tables, with classes of these sizes, pass for datasets, and forests have few trees, in this process."""
+    """Let small tables, with classes of these sizes, pass for datasets in this process."""
     for name, classes in sizes.items():
         DATASETS[name] = replace(DATASETS[name], rows=sum(classes), features=2, classes=classes)
     TESTBED["oil-spill"] = TESTBED["oil-spill"]._replace(rows=20)
-    regressors.TREES = 5
 
 
 @pytest.fixture
@@ -31,6 +29,5 @@ def small_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         table.to_csv(tmp_path / f"{name}.csv", index=False)
         monkeypatch.setitem(DATASETS, name, DATASETS[name])  # so that they are put back
     monkeypatch.setitem(TESTBED, "oil-spill", TESTBED["oil-spill"])
-    monkeypatch.setattr(regressors, "TREES", regressors.TREES)
     shrink_the_paper(SMALL_SIZES)
     return tmp_path

@@ -27,8 +27,12 @@ class Line:
         self.folder, self.outcomes = folder, outcomes
         self.runs: list[Run] = []
         self.present = ["north", "south", "west"]
+        self.joins = False  # a run that somebody submitted before is under way
 
     def under_way(self, run: Run) -> str | None:
+        if self.joins and not self.runs:
+            self.runs.append(run)
+            return "job-1"
         return None
 
     def connected(self, again: Collection[str] = ()) -> list[str]:
@@ -120,6 +124,14 @@ def test_what_ends_a_run_for_good_is_raised(
 ) -> None:
     with pytest.raises(kind, match=words):
         followed([outcome])[0].follow()
+
+
+def test_a_run_that_was_about_to_stop_when_we_joined_it_is_begun_again(followed: Any) -> None:
+    follower, line, said = followed([{"state": "stopped"}, DONE])
+    line.joins = True
+    follower.follow()
+    assert len(line.runs) == 2
+    assert "the run is under way already; following it" in said
 
 
 def test_a_run_that_cannot_begin_is_tried_a_few_times(followed: Any) -> None:

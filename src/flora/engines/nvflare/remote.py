@@ -74,6 +74,7 @@ class Follower:
     def _once(self, line: Session) -> Fetched | None:
         """Submit the run, or join it where it is under way, and watch it; None to begin again."""
         job = line.under_way(self.run)
+        joined = job is not None
         if job is None:
             self._gather(line)
             job = line.submit(self.run)
@@ -91,8 +92,8 @@ class Follower:
             outcome = None if folder is None else read_outcome(folder)
             if folder is not None and outcome is not None and outcome["state"] == "finished":
                 return Fetched.read(folder)
-        if self._stopped:
-            return None
+        if self._stopped or (joined and outcome is not None and outcome["state"] == "stopped"):
+            return None  # whom we stopped, or what a Ctrl-C before this command was still about to stop
         if outcome is None:
             self._could_not_start(line.ended(job))
         else:

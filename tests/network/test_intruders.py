@@ -253,7 +253,7 @@ module.CellCollective._call = wrong
 def test_a_message_of_another_step_or_size_ends_the_training_and_names_the_party(
     opened: Open, tmp_path: Path, step: int, more: int, said: str
 ) -> None:
-    network = opened({"north": 60, "south": 60})
+    network = opened({"north": 60, "south": 60}, fresh=True)
     (tmp_path / "rogue").mkdir()
     (tmp_path / "rogue" / "sitecustomize.py").write_text(ROGUE.format(step=step, more=more))
     network.aggregator()
@@ -374,7 +374,7 @@ def secrets(network: Network, victim: str) -> list[str]:
 
 def two(opened: Open, environment: dict[str, str] | None = None) -> Network:
     """An aggregator and south; north is left to the intruder."""
-    network = opened({"north": 60, "south": 60})
+    network = opened({"north": 60, "south": 60}, fresh=True)
     network.run("aggregator", ["aggregator", str(network.kits / "aggregator")], environment)
     network.commands["aggregator"].until("ready for the parties", seconds=200)
     network.party("south", environment=environment).until("connected to the aggregator", seconds=200)
@@ -410,7 +410,7 @@ def test_a_peer_gets_nothing_from_another_party(opened: Open, intruders: Any) ->
 def test_a_peer_gets_nothing_even_where_the_aggregator_lets_it_through(
     opened: Open, intruders: Any, tmp_path: Path
 ) -> None:
-    network = opened({"north": 60, "south": 60})
+    network = opened({"north": 60, "south": 60}, fresh=True)
     (tmp_path / "open").mkdir()
     (tmp_path / "open" / "sitecustomize.py").write_text(UNGUARDED)
     command = ["aggregator", str(network.kits / "aggregator")]
@@ -452,7 +452,7 @@ def test_the_scientist_gets_nothing_but_what_a_scientist_needs(opened: Open, int
 
 
 def test_the_aggregator_gets_nothing_from_a_party_at_rest(opened: Open, intruders: Any) -> None:
-    network = opened({"south": 60})
+    network = opened({"south": 60}, fresh=True)
     hostile = _hostile(network, intruders)
     network.party("south").until("connected to the aggregator")
     before = contents(network.kits / "south")
@@ -481,7 +481,7 @@ def _hostile(network: Network, intruders: Any) -> Intruder:
 
 def test_the_aggregator_and_a_peer_get_nothing_during_a_run(opened: Open, intruders: Any) -> None:
     """The hostile aggregator writes to a party's process for a run, also in the names of others, while it searches."""
-    network = opened({"north": 60, "south": 4000})
+    network = opened({"north": 60, "south": 4000}, fresh=True)
     hostile = _hostile(network, intruders)
     network.party("north").until("connected to the aggregator")
     network.party("south").until("connected to the aggregator")
@@ -507,7 +507,7 @@ def test_the_aggregator_and_a_peer_get_nothing_during_a_run(opened: Open, intrud
 
 def test_a_peer_in_a_run_gets_nothing_and_the_run_ends_well(opened: Open, intruders: Any) -> None:
     """North takes part with a client of its own, which attacks south and the aggregator while both search."""
-    network = opened({"north": 60, "south": 1500})
+    network = opened({"north": 60, "south": 1500}, fresh=True)
     network.aggregator().until("ready for the parties")
     network.party("north").until("connected to the aggregator")  # it leaves its settings in the kit
     network.commands["north"].end()

@@ -17,7 +17,7 @@ SOON = 120.0  # seconds; a loaded machine is slow
 
 
 def test_a_taken_port_ends_the_aggregator_before_it_claims_to_be_ready(opened: Open) -> None:
-    network = opened({"north": 60})
+    network = opened({"north": 60}, fresh=True)
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # as gRPC does, to let a second one in
         other.bind(("127.0.0.1", network.consortium.port))
@@ -29,7 +29,7 @@ def test_a_taken_port_ends_the_aggregator_before_it_claims_to_be_ready(opened: O
 
 
 def test_of_two_aggregators_on_one_port_one_runs(opened: Open) -> None:
-    network = opened({"north": 60})
+    network = opened({"north": 60}, fresh=True)
     shutil.copytree(network.kits / "aggregator", network.folder / "second")
     network.aggregator()
     second = network.run("second", ["aggregator", str(network.folder / "second")])
@@ -43,7 +43,7 @@ def test_of_two_aggregators_on_one_port_one_runs(opened: Open) -> None:
 
 
 def test_a_party_says_that_nobody_listens_and_goes_on_when_somebody_does(opened: Open) -> None:
-    network = opened({"north": 60})
+    network = opened({"north": 60}, fresh=True)
     party = network.party("north")
     took = party.until("nobody listens at localhost", seconds=SOON)
     assert party.text.count("nobody listens") == 1
@@ -58,7 +58,7 @@ def test_a_party_says_that_nobody_listens_and_goes_on_when_somebody_does(opened:
 
 
 def test_a_party_says_that_its_aggregator_is_another(opened: Open, tmp_path: Path) -> None:
-    network = opened({"north": 60})
+    network = opened({"north": 60}, fresh=True)
     make_kits(Consortium("moons", "localhost", ("north",), network.consortium.port), tmp_path / "other")
     network.aggregator().until("ready for the parties", seconds=SOON)
     shutil.rmtree(network.kits / "north" / "startup")
@@ -67,7 +67,7 @@ def test_a_party_says_that_its_aggregator_is_another(opened: Open, tmp_path: Pat
 
 
 def twins(opened: Open) -> tuple[Network, Path]:
-    network = opened({"north": 60})
+    network = opened({"north": 60}, fresh=True)
     shutil.copytree(network.kits / "north", network.folder / "twin")
     network.aggregator().until("ready for the parties", seconds=SOON)
     network.party("north").until("connected to the aggregator", seconds=SOON)

@@ -272,7 +272,7 @@ ROOT = Path(__file__).parents[2]
 UNGUARDED = """
 import sys
 if any("nvflare" in word for word in sys.orig_argv):
-    import flora.engines.nvflare.seams
+    import flora.engines.nvflare.seams as seams
     seams.watch_cells = seams.watch_orders = seams.watch_commands = lambda *_: None
 """
 CHANGES = ("log", "desk", "audit", "worker.json", "lock", "party.json", "rc", "pool_stats")  # what a run writes

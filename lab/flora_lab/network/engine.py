@@ -67,7 +67,7 @@ class BenchmarkExecutor(FloraExecutor):
     def _letter(
         self,
         kit: Kit,
-        desk: Foreground,
+        foreground: Foreground,
         log: AuditLog,  # noqa: ARG002  (nothing of the party's leaves)
         shareable: Any,
         fl_ctx: Any,
@@ -76,7 +76,7 @@ class BenchmarkExecutor(FloraExecutor):
         order, _ = order_of(shareable, STEP.most)
         cell = fl_ctx.get_engine().get_cell()
         self._beating(cell, order)
-        desk.say("benchmark: begins")
+        foreground.say("benchmark: begins")
         line = cell_collective(cell, order, kit.name, aborted)
         latency = {str(size): latency_of(line, size) for size in SIZES}
         rows = json.loads((kit.state / "benchmark.json").read_bytes())["rows"]

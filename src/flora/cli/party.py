@@ -102,7 +102,7 @@ def _table_words(source: DataSource) -> str:
 
 def _answer(service: "Service") -> None:
     """Put the question that waits, if there is one, to the person at the terminal."""
-    question = service.desk.question()
+    question = service.foreground.question()
     if question is None:
         return
     name, text = question
@@ -111,4 +111,4 @@ def _answer(service: "Service") -> None:
         typed = Console().input("Let this leave? yes or no: ")
     except EOFError:
         raise InputError("--ask needs a terminal, or an answer on standard input") from None
-    service.desk.answer(name, yes=typed.strip().lower() in ("y", "yes"))
+    service.foreground.answer(name, yes=typed.strip().lower() in ("y", "yes"))

@@ -9,8 +9,8 @@ from flora.errors import FloraError
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Foreground:
-    """A desk that is open."""
+def foreground(tmp_path: Path) -> Foreground:
+    """A foreground that is open."""
     opened = Foreground(tmp_path / "desk")
     opened.open()
     return opened
@@ -20,58 +20,58 @@ def never() -> bool:
     return False
 
 
-def asked(desk: Foreground) -> tuple[str, str]:
-    while (question := desk.question()) is None:
+def asked(foreground: Foreground) -> tuple[str, str]:
+    while (question := foreground.question()) is None:
         sleep(0.01)
     return question
 
 
-def test_lines_come_once_and_in_order(desk: Foreground) -> None:
-    assert desk.lines(0) == ([], 0)
-    desk.say("one")
-    desk.say("two\nlines")
-    lines, place = desk.lines(0)
+def test_lines_come_once_and_in_order(foreground: Foreground) -> None:
+    assert foreground.lines(0) == ([], 0)
+    foreground.say("one")
+    foreground.say("two\nlines")
+    lines, place = foreground.lines(0)
     assert lines == ["one", "two\nlines"]
-    assert desk.lines(place) == ([], place)
-    desk.say("three")
-    assert desk.lines(place)[0] == ["three"]
+    assert foreground.lines(place) == ([], place)
+    foreground.say("three")
+    assert foreground.lines(place)[0] == ["three"]
 
 
 @pytest.mark.parametrize("yes", [True, False])
-def test_a_question_waits_for_its_answer(desk: Foreground, yes: bool) -> None:
+def test_a_question_waits_for_its_answer(foreground: Foreground, yes: bool) -> None:
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(desk.ask, "all of it?", never)
-        name, text = asked(desk)
+        waiting = pool.submit(foreground.ask, "all of it?", never)
+        name, text = asked(foreground)
         assert text == "all of it?"
-        desk.answer("another question", yes=not yes)
+        foreground.answer("another question", yes=not yes)
         assert not waiting.done()
-        desk.answer(name, yes=yes)
+        foreground.answer(name, yes=yes)
         assert waiting.result(timeout=5) is yes
-    assert desk.question() is None
+    assert foreground.question() is None
 
 
-def test_the_answer_of_an_earlier_question_counts_for_nothing(desk: Foreground) -> None:
+def test_the_answer_of_an_earlier_question_counts_for_nothing(foreground: Foreground) -> None:
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(desk.ask, "one?", never)
-        name, _ = asked(desk)
-        desk.answer(name, yes=True)
+        first = pool.submit(foreground.ask, "one?", never)
+        name, _ = asked(foreground)
+        foreground.answer(name, yes=True)
         assert first.result(timeout=5)
-        second = pool.submit(desk.ask, "two?", never)
-        while asked(desk)[0] == name:
+        second = pool.submit(foreground.ask, "two?", never)
+        while asked(foreground)[0] == name:
             sleep(0.01)
         assert not second.done()
-        desk.answer(asked(desk)[0], yes=False)
+        foreground.answer(asked(foreground)[0], yes=False)
         assert not second.result(timeout=5)
 
 
-def test_a_stopped_run_does_not_wait(desk: Foreground) -> None:
+def test_a_stopped_run_does_not_wait(foreground: Foreground) -> None:
     with pytest.raises(FloraError, match="stopped before there was an answer"):
-        desk.ask("?", lambda: True)
+        foreground.ask("?", lambda: True)
 
 
-def test_to_open_it_again_forgets_all(desk: Foreground) -> None:
-    desk.say("old")
-    desk.answer("old", yes=True)
-    desk.open()
-    assert desk.lines(0) == ([], 0)
-    assert desk.question() is None
+def test_to_open_it_again_forgets_all(foreground: Foreground) -> None:
+    foreground.say("old")
+    foreground.answer("old", yes=True)
+    foreground.open()
+    assert foreground.lines(0) == ([], 0)
+    assert foreground.question() is None

@@ -84,7 +84,7 @@ class FloraController(Controller):  # type: ignore[misc]
         self._name = engine.get_cell().get_fqcn()
         self._plan = Run.from_json(self.run)
         root = Path(fl_ctx.get_workspace().get_root_dir())
-        self._desk = Foreground(root / "state" / "desk")
+        self._foreground = Foreground(root / "state" / "desk")
         self._journal = Journal(root / "state" / "runs" / self._plan.folder, self._plan.identity)
         self._result = Path(fl_ctx.get_workspace().get_run_dir(fl_ctx.get_job_id())) / RESULT
         self._cell.register_request_cb(CHANNEL, REDUCE, self._on_reduce)
@@ -134,7 +134,7 @@ class FloraController(Controller):  # type: ignore[misc]
         write_whole(self._result / "result.json", result.to_text().encode())
 
     def _end(self, outcome: dict[str, Any]) -> None:
-        self._desk.say(f"run: {outcome['state']}{': ' + outcome['error'] if 'error' in outcome else ''}")
+        self._foreground.say(f"run: {outcome['state']}{': ' + outcome['error'] if 'error' in outcome else ''}")
         self._result.mkdir(parents=True, exist_ok=True)
         write_whole(self._result / "outcome.json", json.dumps({**outcome, "traffic": self._traffic}).encode())
 
@@ -145,17 +145,17 @@ class FloraController(Controller):  # type: ignore[misc]
         parties = self._plan.asked(training=step.name == "train")
         known, missing = self._journal.known(step, parties)
         if not missing:
-            self._desk.say(f"{step.name}: the answers are there already")
+            self._foreground.say(f"{step.name}: the answers are there already")
             return list(known.values())
         self._number += 1
         asked = self._asked = Asked(step, self._number, parties, missing)
         self._hub = Hub(self._number, parties, self._send) if step.together else None
         began = time.perf_counter()
-        self._desk.say(f"{step.name}: asking {', '.join(asked.targets)}")
+        self._foreground.say(f"{step.name}: asking {', '.join(asked.targets)}")
         self._collect(asked)
         if self._hub is not None:
             self._traffic[step.name] = asdict(self._hub.traffic)
-        self._desk.say(f"{step.name}: done in {time.perf_counter() - began:.1f} s")
+        self._foreground.say(f"{step.name}: done in {time.perf_counter() - began:.1f} s")
         return list({**known, **asked.replies}.values())
 
     def _collect(self, asked: Asked) -> None:
@@ -226,7 +226,7 @@ class FloraController(Controller):  # type: ignore[misc]
             raise FloraError(f"party {party!r} sent a reply in the name of {reply.party!r}")
         self._journal.keep(asked.step, reply, text)
         asked.replies[party] = reply
-        self._desk.say(f"{name}: {party} has answered")
+        self._foreground.say(f"{name}: {party} has answered")
 
     # -- messages beside the steps
 

@@ -93,24 +93,24 @@ class FloraExecutor(Executor):  # type: ignore[misc]
         return fill(make_reply(ReturnCode.OK), answer, text)
 
     def _answer(self, kit: Kit, shareable: Any, fl_ctx: Any, aborted: Callable[[], bool]) -> tuple[ReplyHeader, str]:
-        desk, log = Foreground(kit.state / "desk"), AuditLog(kit.state / "audit.jsonl")
+        foreground, log = Foreground(kit.state / "desk"), AuditLog(kit.state / "audit.jsonl")
         try:
-            return ReplyHeader("reply"), self._letter(kit, desk, log, shareable, fl_ctx, aborted)
+            return ReplyHeader("reply"), self._letter(kit, foreground, log, shareable, fl_ctx, aborted)
         except ConsentError as error:
-            desk.say(f"refused: {error}")
+            foreground.say(f"refused: {error}")
             answer = ReplyHeader("refused", str(error)[:500])
         except CollectiveError as error:
-            desk.say(f"left the training: {error}")
+            foreground.say(f"left the training: {error}")
             answer = ReplyHeader("left", str(error)[:500])
         except Exception as error:  # whatever it is, its text may quote a row: only its class leaves
-            desk.say(f"could not answer: {type(error).__name__}: {error}")
+            foreground.say(f"could not answer: {type(error).__name__}: {error}")
             self.logger.exception("flora")
             answer = ReplyHeader("failed", type(error).__name__)
         log.record("no reply", kit.consortium.aggregator, f"{answer.state}: {answer.words}".encode())
         return answer, ""
 
     def _letter(
-        self, kit: Kit, desk: Foreground, log: AuditLog, shareable: Any, fl_ctx: Any, aborted: Callable[[], bool]
+        self, kit: Kit, foreground: Foreground, log: AuditLog, shareable: Any, fl_ctx: Any, aborted: Callable[[], bool]
     ) -> str:
         """Return the text of the reply, as the party's gate lets it leave."""
         order, text = order_of(shareable, STEP.most)
@@ -120,14 +120,14 @@ class FloraExecutor(Executor):  # type: ignore[misc]
         cell = fl_ctx.get_engine().get_cell()
         pulse = self._beating(cell, order)
         settings = Settings.read(kit)
-        with _party(kit, settings, step, desk, pulse) as party:
+        with _party(kit, settings, step, foreground, pulse) as party:
             gate = Gate(
                 party,
                 Consent.read(kit.path / "local" / "flora.json"),
                 log,
                 kit.consortium.aggregator,
-                (lambda shown: desk.ask(shown, aborted)) if settings.ask else None,
-                desk.say,
+                (lambda shown: foreground.ask(shown, aborted)) if settings.ask else None,
+                foreground.say,
                 aborted,
             )
             return gate.letter(step, cell_collective(cell, order, kit.name, aborted) if step.together else None)
@@ -151,12 +151,12 @@ def cell_collective(cell: Any, order: StepHeader, party: str, stopped: Callable[
 
 
 @contextmanager
-def _party(kit: Kit, settings: Settings, step: Step, desk: Foreground, pulse: Pulse) -> Iterator[Party]:
+def _party(kit: Kit, settings: Settings, step: Step, foreground: Foreground, pulse: Pulse) -> Iterator[Party]:
     """Give the party for one step: its table as it is now, its workers, its study."""
 
     def progress(party: str, done: int, total: int) -> None:  # noqa: ARG001  (there is one party here)
         pulse.done, pulse.total = done, total
-        desk.say(f"search: {done} of {total} trials")
+        foreground.say(f"search: {done} of {total} trials")
 
     source = settings.data
     table = open_table(source.path, source.target, source.drop, source.format, like=step.schema)

@@ -65,7 +65,7 @@ class Service:
         self._reach = Reach(partial(obstacle, self.kit), self.say)
 
     @property
-    def desk(self) -> Foreground:
+    def foreground(self) -> Foreground:
         """Where the run's own process leaves its lines and questions."""
         return Foreground(self.kit.state / "desk")
 
@@ -79,7 +79,7 @@ class Service:
         if self.kit.role == AGGREGATOR and (why := busy_port(self.kit)):
             raise InputError(why)
         try:
-            self.desk.open()
+            self.foreground.open()
             if self.log.exists() and self.log.stat().st_size > MOST_LOG:
                 self.log.replace(self.log.with_suffix(".old"))
             if self.kit.role == AGGREGATOR:
@@ -111,7 +111,7 @@ class Service:
             self.say(line)
         if self.kit.role == "party":
             self._look_around()
-        lines, self._said = self.desk.lines(self._said)
+        lines, self._said = self.foreground.lines(self._said)
         for line in lines:
             self.say(line)
         if self._process is not None and self._process.poll() is not None:

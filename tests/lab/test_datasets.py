@@ -91,7 +91,8 @@ def test_the_seven_are_what_the_paper_says(name: str, paper_data: Path) -> None:
     assert table.notna().all().all()
 
 
-def test_what_is_not_the_dataset_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_the_dataset_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FLORA_DATA", raising=False)  # or it would be found there
     with pytest.raises(DataError, match="must be one of"):
         load("iris", tmp_path)
     with pytest.raises(DataError, match=r"neither sonar\.csv nor sonar\.csv\.gz"):

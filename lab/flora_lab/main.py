@@ -12,6 +12,7 @@ from flora.errors import FloraError, InputError
 COMMANDS = {  # each in a module with add_arguments and run; in the order of --help
     "paper": ("flora_lab.paper.command", "the paper's tables, next to the paper's numbers"),
     "judge": ("flora_lab.judge.command", "how good recommendations are, against a truth on all rows"),
+    "held-out": ("flora_lab.judge.held_out", "what answers are worth, on rows that nobody had before the run"),
     "null": ("flora_lab.judge.null", 'how often the product says "use" where nothing can be gained'),
     "speed": ("flora_lab.speed.command", "how long trees take, beside others' own, and an aggregation of many parties"),
     "network": ("flora_lab.network.command", "what the exchange between parties costs"),

@@ -98,13 +98,8 @@ def test_the_conclusion_is_the_best_of_what_was_measured() -> None:
         conclude(found, {party: gains(party)[1:] for party in "abc"}, dict.fromkeys("abc", 50), "mean")
 
 
-@pytest.mark.parametrize(
-    ("parties", "objective", "basis"),
-    [("abc", "mean", "measured and predicted"), ("abcde", "mean", "measured"), ("abc", "worst", "measured")],
-)
-def test_few_parties_use_what_the_surface_predicts_and_no_measurement_denies(
-    parties: str, objective: Objective, basis: str
-) -> None:
+@pytest.mark.parametrize(("parties", "objective"), [("abc", "mean"), ("abcde", "mean"), ("abc", "worst")])
+def test_what_the_surface_predicts_is_no_second_half_of_an_evidence(parties: str, objective: Objective) -> None:
     found = aggregate([bowl(party, 0.25, 0.3) for party in parties], GP, 0)
     configs = [SQUARE.default, *found.propose(4, 0)]
     first = found.recommendation.config
@@ -114,8 +109,14 @@ def test_few_parties_use_what_the_surface_predicts_and_no_measurement_denies(
     }
     end = conclude(found, unsure, dict.fromkeys(parties, 50), objective)
     assert end.verdict is not None
-    assert end.verdict.basis == basis
-    assert end.verdict.decision == ("use" if basis == "measured and predicted" else "keep-defaults")
+    assert (end.verdict.basis, end.verdict.decision) == ("measured", "keep-defaults")
+
+
+def test_where_nothing_but_the_default_was_tried_it_stays() -> None:
+    only = [replace(party, trials=party.trials[:1]) for party in trio()]
+    verdict = aggregate(only, GP, 0).verdict
+    assert verdict is not None
+    assert (verdict.decision, verdict.grade) == ("keep-defaults", "not shown")
 
 
 def test_many_parties_take_the_surfaces_minimum_unless_another_is_clearly_better() -> None:

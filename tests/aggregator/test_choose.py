@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flora.aggregator.choose import Candidate, Choice, Confirmed, Minimum, choose, same_config
-from flora.aggregator.verdict import Verdict
+from flora.aggregator.choose import Candidate, Choice, Confirmed, choose, same_config
 from flora.errors import TrialsError
 from flora.problem.messages import Confirmation
 from flora.problem.path import Path
 from flora.problem.space import Boolean, Categorical, Config, Integer, Real, SearchSpace
-from flora.problem.trials import Gain, Trial
+from flora.problem.trials import Trial
 
 LINE = SearchSpace((Real("u", 0.0, 1.0),), {"u": 0.0})
 TREES = SearchSpace((Integer("trees", 10, 200), Real("rate", 0.0, 1.0)), {"trees": 100, "rate": 0.5})
@@ -42,46 +41,42 @@ def five(*gains: Sequence[float]) -> dict[str, list[Confirmation]]:
     return {f"p{k}": line(*each) for k, each in enumerate(gains)}
 
 
-UNSURE: Confirmed = {"a": line(0.01, 0.02, error=0.05), "b": line(0.01, 0.0, error=0.05)}
-GOOD, POOR = Verdict(Gain(0.05, 0.01), "predicted"), Verdict(Gain(0.05, 0.06), "predicted")
+class TestGrade:
+    """A few parties; gains of 0.1 and 0.2 by their folds' error."""
 
+    def test_a_gain_within_chance_is_not_used_whatever_the_surface_says(self) -> None:
+        unsure = {"a": line(0.01, 0.02, error=0.05), "b": line(0.01, 0.0, error=0.05)}
+        found = chosen(unsure, minimum={"u": 0.1})
+        assert found == chosen(unsure)
+        assert (found.verdict.grade, found.verdict.decision) == ("not shown", "keep-defaults")
 
-def at(u: float, predicted: Verdict | None = GOOD) -> Minimum:
-    return Minimum({"u": u}, predicted)
+    def test_counts_all_configs_that_were_compared(self) -> None:
+        parties = {name: line(0.02, *([0.0] * 7), error=0.02) for name in "ab"}
+        found = chosen(parties)
+        alone = chosen({name: line(0.02, error=0.02) for name in "ab"})
+        assert (found.chosen_from, alone.chosen_from) == (8, 1)
+        assert found.chosen.gain == alone.chosen.gain
+        assert found.verdict.chance == pytest.approx(8 * alone.verdict.chance)
+        assert (alone.verdict.decision, found.verdict.decision) == ("use", "keep-defaults")
 
+    def test_counts_the_stops_of_a_path(self) -> None:
+        confirmed = {"a": along({27: -0.2, 200: 0.1}, {27: 0.0, 121: 0.3})}
+        assert choose(confirmed, {"a": 50}, TREES, path=PATH).chosen_from == 4
 
-class TestSeconded:
-    """A few parties, and the surface's minimum, at u = 0.1, where what was measured is within its error."""
+    def test_few_folds_tell_their_error_badly(self) -> None:
+        even = {name: line(0.1, error=0.01) for name in "ab"}  # five folds each, the same error: 2 * 4
+        assert chosen(even).chosen.gain.degrees == pytest.approx(8)
+        odd = {"a": line(0.1, error=0.1), "b": line(0.1, error=1e-6)}  # the first one's alone
+        assert chosen(odd).chosen.gain.degrees == pytest.approx(4)
+        assert chosen(even, objective="worst").chosen.gain.degrees == 4
 
-    def test_the_minimum_is_used_where_both_speak_for_it(self) -> None:
-        alone, seconded = chosen(UNSURE), chosen(UNSURE, minimum=at(0.1))
-        assert alone.verdict.decision == "keep-defaults"
-        assert seconded.chosen.config == {"u": 0.1}
-        assert (seconded.verdict.decision, seconded.verdict.basis) == ("use", "measured and predicted")
-        assert seconded.verdict.gain == alone.candidates[1].gain
+    def test_of_many_parties_those_that_are_kept_tell_the_error(self) -> None:
+        assert chosen(five(*[[0.1]] * 4, [0.2])).chosen.gain.degrees == 2
+        assert chosen(five(*[[0.1]] * 10)).chosen.gain.degrees == 5
 
-    @pytest.mark.parametrize("predicted", [POOR, None])
-    def test_not_where_the_surface_is_unsure_too(self, predicted: Verdict | None) -> None:
-        assert chosen(UNSURE, minimum=at(0.1, predicted)) == chosen(UNSURE)
-
-    def test_not_where_the_parties_measured_a_loss(self) -> None:
-        losing = {"a": line(-0.01, error=0.05), "b": line(-0.01, error=0.05)}
-        assert chosen(losing, minimum=at(0.1)) == chosen(losing)
-
-    def test_not_for_the_worst_off_party(self) -> None:
-        assert chosen(UNSURE, minimum=at(0.1), objective="worst") == chosen(UNSURE, objective="worst")
-
-    def test_what_was_measured_beyond_its_error_stands(self) -> None:
-        found = chosen({"a": line(0.19, 0.2, error=0.05), "b": line(0.19, 0.2, error=0.05)}, minimum=at(0.1))
-        assert (found.chosen.config, found.basis) == ({"u": 0.2}, "measured")
-
-    def test_the_place_on_the_path_is_the_one_that_was_measured_best(self) -> None:
-        default = {"trees": 100, "rate": 0.5}
-        gains = {10: 0.0, 45: 0.02, 200: 0.01}
-        party = [measured(default, 0.0, 0.0), *(measured({"trees": t, "rate": 0.9}, g, 0.05) for t, g in gains.items())]
-        minimum = Minimum({"trees": 187, "rate": 0.9}, GOOD)
-        found = choose({"a": party}, {"a": 50}, TREES, path=PATH, minimum=minimum)
-        assert (found.chosen.config, found.basis) == ({"trees": 45, "rate": 0.9}, "measured and predicted")
+    def test_where_only_the_default_was_measured_it_stays(self) -> None:
+        found = chosen({"a": line(), "b": line()})
+        assert (found.chosen_from, found.verdict.decision) == (0, "keep-defaults")
 
 
 class TestLeaning:
@@ -95,25 +90,25 @@ class TestLeaning:
         alone = chosen(self.near)
         assert alone.chosen.config == {"u": 0.2}
         assert alone.chosen.gain.low < alone.candidates[1].gain.estimate < alone.chosen.gain.estimate
-        leaning = chosen(self.near, minimum=at(0.1, POOR))  # what the surface predicts is not asked
-        assert (leaning.chosen, leaning.basis) == (alone.candidates[1], "measured")
+        leaning = chosen(self.near, minimum={"u": 0.1})
+        assert leaning.chosen == alone.candidates[1]
         assert leaning.verdict.decision == "use"
 
     def test_not_where_another_is_better_beyond_that(self) -> None:
-        assert chosen(self.far, minimum=at(0.1)) == chosen(self.far)
+        assert chosen(self.far, minimum={"u": 0.1}) == chosen(self.far)
         assert chosen(self.far).chosen.config == {"u": 0.2}
 
     def test_not_where_its_own_gain_is_within_its_error(self) -> None:
         unsure = five([0.3, 0.1], [0.3, 0.1], [0.0, 0.2], [-0.27, 0.3], [-0.27, 0.3])
         assert chosen(unsure).candidates[1].gain.low < 0 < chosen(unsure).candidates[1].gain.estimate
-        assert chosen(unsure, minimum=at(0.1)) == chosen(unsure)
+        assert chosen(unsure, minimum={"u": 0.1}) == chosen(unsure)
 
     def test_not_for_the_worst_off_party(self) -> None:
-        assert chosen(self.near, minimum=at(0.1), objective="worst") == chosen(self.near, objective="worst")
+        assert chosen(self.near, minimum={"u": 0.1}, objective="worst") == chosen(self.near, objective="worst")
 
     def test_not_where_it_failed_at_a_party_or_is_the_default(self) -> None:
-        assert chosen(self.near, minimum=at(0.7)) == chosen(self.near)
-        assert chosen(self.near, minimum=at(0.0)) == chosen(self.near)
+        assert chosen(self.near, minimum={"u": 0.7}) == chosen(self.near)
+        assert chosen(self.near, minimum={"u": 0.0}) == chosen(self.near)
 
 
 class TestMean:
@@ -271,8 +266,7 @@ class TestPath:
         gains = along({16: -0.3, 27: -0.2, 45: -0.1, 200: 0.1}, {16: -0.4, 27: -0.3, 45: -0.15, 121: 0.3})
         confirmed = {f"p{k:02d}": gains for k in range(32)}
         slow = {"trees": 121, "rate": 0.1}
-        beyond = Minimum(slow, Verdict(Gain(0.3, 0.01), "predicted"))
-        for minimum in (None, beyond):
+        for minimum in (None, slow):
             rows = dict.fromkeys(confirmed, 157)
             found = choose(confirmed, rows, TREES, path=replace(PATH, open=True), minimum=minimum)
             assert [c.keeps_up for c in found.candidates] == [True, False]
@@ -337,7 +331,7 @@ class TestGrows:
         assert self.found(32, objective="worst").chosen.config["C"] == 5.0
 
     def test_the_surfaces_minimum_is_known_by_what_was_measured(self) -> None:
-        minimum = Minimum({"C": 500.0, "gamma": 1.0}, GOOD)
+        minimum = {"C": 500.0, "gamma": 1.0}
         assert self.found(32, minimum=minimum).chosen.measured["C"] == 5.0  # of all parties' gains its own is lower
         sixth = (self.gains[0], measured({"C": 5.0, "gamma": 0.2}, -0.3), measured({"C": 500.0, "gamma": 1.0}, 0.05))
         unsure = {f"p{k}": sixth if k < 2 else self.gains for k in range(6)}  # the gains at C = 5 are far apart

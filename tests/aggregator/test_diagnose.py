@@ -6,10 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from flora.aggregator import diagnose as diagnosing
-from flora.aggregator.choose import Confirmed, Minimum, choose
+from flora.aggregator.choose import Confirmed, choose
 from flora.aggregator.diagnose import Diagnosis, diagnose
-from flora.aggregator.verdict import Verdict
-from flora.problem.trials import Gain
 from tests.aggregator.test_choose import LINE, PATH, TREES, along, line
 
 RECOMMENDED = {"u": 0.1}
@@ -69,17 +67,6 @@ def test_a_path_is_looked_at_where_the_parties_measured_it() -> None:
     found = diagnose(confirmed, {"a": 50, "b": 50}, TREES, measured, path=PATH, objective="mean")
     assert (found["a"].measured.gain, found["b"].measured.gain) == (0.3, 0.1)
     assert found["a"].config_without == measured
-
-
-def test_the_others_too_ask_the_surface() -> None:
-    confirmed = {name: line(0.01, 0.0, error=0.05) for name in "abc"}
-    minimum = Minimum(RECOMMENDED, Verdict(Gain(0.05, 0.01), "predicted"))
-    rows = dict.fromkeys(confirmed, 50)
-    alone, asked = (
-        diagnose(confirmed, rows, LINE, RECOMMENDED, path=None, objective="mean", minimum=each)
-        for each in (None, minimum)
-    )
-    assert (alone["a"].verdict_without, asked["a"].verdict_without) == ("keep-defaults", "use")
 
 
 def test_without_one_of_five_the_others_say_what_they_would_train_with_all() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flora.aggregator.verdict import Verdict, gamma, predicted_verdict
+from flora.aggregator.verdict import Verdict, gamma, predicted_verdict, tried_configs
 from flora.problem.space import SearchSpace
 from flora.problem.trials import Gain, PartyTrials, Trial
 
@@ -11,20 +11,65 @@ SPACE = SearchSpace.from_json({"x": {"type": "real", "space": "linear", "range":
 
 
 @pytest.mark.parametrize(
-    ("gain", "error", "decision"),
-    [(0.02, 0.01, "use"), (0.01, 0.02, "keep-defaults"), (-0.1, 0.01, "keep-defaults"), (0.0, 0.0, "keep-defaults")],
+    ("gain", "error", "grade", "decision"),
+    [
+        (0.0165, 0.01, "shown", "use"),  # 1.645 errors: 5 of 100 by chance
+        (0.0164, 0.01, "likely", "use"),
+        (0.0085, 0.01, "likely", "use"),  # 0.842 errors: 20 of 100
+        (0.0084, 0.01, "not shown", "keep-defaults"),
+        (-0.0165, 0.01, "shown", "keep-defaults"),
+        (-0.0164, 0.01, "likely", "keep-defaults"),
+        (-0.0084, 0.01, "not shown", "keep-defaults"),
+        (0.1, 0.0, "shown", "use"),
+        (0.0, 0.0, "not shown", "keep-defaults"),
+    ],
 )
-def test_use_takes_a_gain_beyond_its_standard_error(gain: float, error: float, decision: str) -> None:
+def test_the_grade_says_how_often_chance_shows_as_much(gain: float, error: float, grade: str, decision: str) -> None:
     verdict = Verdict(Gain(gain, error), "measured")
-    assert verdict.decision == decision
-    document = verdict.gain.to_json()
-    assert document["low"] <= document["estimate"] <= document["high"]
-    assert (document["low"] > 0) == (decision == "use")
+    assert (verdict.grade, verdict.decision) == (grade, decision)
+    low, high = verdict.interval
+    assert low <= gain <= high
+    assert (low > 0 or high < 0) == (grade == "shown")
 
 
-def test_a_measured_gain_that_the_surface_predicts_need_not_be_beyond_its_error() -> None:
-    assert Verdict(Gain(0.01, 0.02), "measured and predicted").decision == "use"
-    assert Verdict(Gain(-0.01, 0.02), "measured and predicted").decision == "keep-defaults"
+def test_few_degrees_of_freedom_need_more() -> None:
+    verdicts = [Verdict(Gain(0.02, 0.01, degrees), "trained") for degrees in (None, 4, 1)]
+    assert verdicts[1].chance == pytest.approx(0.0581, abs=1e-4)  # Student's t of 2 with 4 degrees, one-sided
+    assert [verdict.grade for verdict in verdicts] == ["shown", "likely", "likely"]
+    assert verdicts[1].interval == pytest.approx((0.02 - 0.02132, 0.02 + 0.02132), abs=1e-5)
+
+
+def test_the_best_of_many_needs_more() -> None:
+    verdicts = [Verdict(Gain(0.02, 0.01), "measured", count) for count in (1, 2, 3, 8, 9)]
+    assert [verdict.chance for verdict in verdicts] == pytest.approx([0.02275 * k for k in (1, 2, 3, 8, 9)], abs=1e-4)
+    assert [verdict.grade for verdict in verdicts] == ["shown", "shown", "likely", "likely", "not shown"]
+    assert all((verdict.interval[0] > 0) == (verdict.grade == "shown") for verdict in verdicts)
+
+
+def test_what_is_stated_is_less_than_what_is_seen_and_of_the_best_of_many_much_less() -> None:
+    assert Verdict(Gain(0.02, 0.01, 4), "trained", 2).stated == pytest.approx(0.02 * (1 - 0.25))
+    assert Verdict(Gain(0.005, 0.01, 4), "trained", 2).stated == 0
+    assert Verdict(Gain(-0.02, 0.01, 4), "trained", 2).stated == pytest.approx(-0.02 * (1 - 0.25))
+    assert Verdict(Gain(0.04, 0.01), "measured", 8).stated == pytest.approx(0.04 * (1 - (1 + 2 * np.log(8)) / 16))
+    assert Verdict(Gain(0.0, 0.0), "trained", 2).stated == 0
+
+
+def test_where_nothing_was_tried_the_defaults_stay() -> None:
+    assert Verdict(Gain(1.0, 0.01), "measured", 0).decision == "keep-defaults"
+    assert Verdict(Gain(1.0, 0.01), "predicted", 0).decision == "keep-defaults"
+
+
+def test_what_nobody_measured_is_likely_at_best() -> None:
+    assert Verdict(Gain(1.0, 0.01), "predicted", 5).grade == "likely"
+    assert Verdict(Gain(1.0, 0.01), "measured", 5).grade == "shown"
+
+
+def test_configs_are_counted_once_and_the_default_not() -> None:
+    def party(name: str, *values: float) -> PartyTrials:
+        return PartyTrials(name, 10, SPACE, "accuracy", tuple(Trial({"x": value}, 0.1) for value in values))
+
+    assert tried_configs([party("a", 0.5, 0.1, 0.2), party("b", 0.5, 0.2, 0.3)]) == 3
+    assert tried_configs([party("a", 0.5), party("b", 0.5)]) == 0
 
 
 class Slope:
@@ -36,10 +81,10 @@ class Slope:
 
 
 def test_a_predicted_verdict_reads_the_surface() -> None:
-    verdict = predicted_verdict(Slope(), SPACE, {"x": 0.1})
+    verdict = predicted_verdict(Slope(), SPACE, {"x": 0.1}, 7)
     assert verdict.gain.estimate == pytest.approx(0.4)
     assert verdict.gain.error == pytest.approx(0.03 * np.sqrt(2))
-    assert verdict.basis == "predicted"
+    assert (verdict.basis, verdict.chosen_from) == ("predicted", 7)
 
 
 def test_gamma_is_the_papers_ratio() -> None:

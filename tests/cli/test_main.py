@@ -119,9 +119,9 @@ class TestWholeRuns:
             key: value for key, value in by_mail.items() if key not in only_a_run
         }
         assert by_mail["model"] is None
-        assert by_mail["verdict_basis"] == "measured"
+        assert by_mail["evidence"]["basis"] == "measured"
         surface_alone = json.loads(flora("aggregate", *files, "--seed", "5", "--json")[1])
-        assert surface_alone["verdict_basis"] == "predicted"
+        assert surface_alone["evidence"]["basis"] == "predicted"
         for data, file in zip(party_files, files, strict=True):
             assert file.read_bytes() == (tmp_path / "run" / "trials" / f"{data.stem}.json").read_bytes()
 
@@ -215,17 +215,16 @@ class TestWholeRuns:
         self, flora: Run, party_files: list[Path], tmp_path: Path
     ) -> None:
         command = ["tune", *party_files, "--target", "kind", *QUICK, "--confirm", 2, "--objective", "worst"]
-        code, printed, _ = flora(*command, "--trainings", 2, "--out", tmp_path / "run")
+        code, printed, _ = flora(*command, "--trainings", 5, "--out", tmp_path / "run")
         assert code == 0
-        assert "the best of 2 trainings" in " ".join(printed.split())
+        assert "by 2 federated trainings" in " ".join(printed.split())
         document = json.loads((tmp_path / "run" / "result.json").read_text())
         assert (document["objective"], document["surface"]) == ("worst", "mplm")
-        losses = [training["held_loss"] for training in document["trainings"]]
-        assert len(losses) == 2
-        assert document["trained_config"] == document["trainings"][losses.index(min(losses))]["config"]
-        worst = max(party["default_loss"] for party in document["parties"])
-        recommended = max(party["recommended_loss"] for party in document["parties"])
-        assert document["expected_gain"]["estimate"] == pytest.approx(worst - recommended)
+        trainings = document["trainings"]
+        assert [training["fold"] for training in trainings] == [0, 1, None]  # nothing better than the default was found
+        losses = [training["held_loss"] for training in trainings[:-1]]
+        assert document["model_score"]["score"] == pytest.approx(1 - sum(losses) / 2)
+        assert document["trained_config"] == document["default"] == document["config"] == trainings[-1]["config"]
         assert len(document["candidates"]) == 3
 
     def test_a_median_surface(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
@@ -233,7 +232,11 @@ class TestWholeRuns:
         code, printed, _ = flora(*command, "--out", tmp_path / "run", "--json")
         assert code == 0
         document = json.loads(printed)
-        assert (document["surface"], document["verdict_basis"], document["candidates"]) == ("median", "predicted", [])
+        assert (document["surface"], document["evidence"]["basis"], document["candidates"]) == (
+            "median",
+            "predicted",
+            [],
+        )
         assert "the median of the parties" in (tmp_path / "run" / "report.html").read_text()
 
     @pytest.mark.parametrize("surface", ["sgm", "sgm+u", "mplm", "aplm", "median"])
@@ -369,7 +372,7 @@ class TestReplies:
         assert code == 0
         document = json.loads(printed)
         assert document == json.loads((tmp_path / "new" / "run" / "result.json").read_text())
-        assert (document["config"], document["verdict"], document["verdict_basis"]) == (BETTER, "use", "measured")
+        assert (document["config"], document["verdict"], document["evidence"]["basis"]) == (BETTER, "use", "measured")
         assert [candidate["estimate"] for candidate in document["candidates"]] == pytest.approx([0.0, 0.1])
         assert (tmp_path / "new" / "run" / "report.html").is_file()
         assert flora("report", tmp_path / "new" / "run")[0] == 0

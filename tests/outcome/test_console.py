@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from flora.aggregator.propose import Recommendation
-from flora.aggregator.verdict import Verdict
+from flora.aggregator.verdict import Basis, Verdict
 from flora.outcome.console import progress_bars, show_result, time_left, work_bar
 from flora.problem.trials import Gain
 from flora.program.request import Request
@@ -34,18 +34,33 @@ def shown(*names: str, verdict: Verdict | None) -> str:
     return printed(stated(*names, verdict=verdict))
 
 
-@pytest.mark.parametrize(("gain", "words"), [(0.05, "Use these."), (-0.05, "Keep the defaults")])
-def test_the_verdict_is_in_plain_words(gain: float, words: str) -> None:
-    text = shown("north", verdict=Verdict(Gain(gain, 0.01), "predicted"))
+@pytest.mark.parametrize(
+    ("gain", "basis", "words"),
+    [
+        (
+            0.05,
+            "trained",
+            "+0.0480, from +0.0336 to +0.0664 (90% interval). A gain is shown",
+        ),
+        (0.01, "trained", "A gain is likely, but not shown"),
+        (0.05, "predicted", "A gain is likely, but not shown"),
+        (0.001, "measured", "Keep the defaults. Expected gain in accuracy: +0.0000, from -0.0154 to +0.0174"),
+        (-0.05, "measured", "The recommendation is shown to be no better."),
+    ],
+)
+def test_the_verdict_is_in_plain_words(gain: float, basis: Basis, words: str) -> None:
+    verdict = Verdict(Gain(gain, 0.01), basis)
+    text = " ".join(shown("north", verdict=verdict).split())
     assert words in text
-    assert f"{gain:+.4f} ± 0.0100 (standard error, predicted)" in text
     assert "No default config is known" in shown("north", verdict=None)
+    assert ("settle" in text) == (verdict.grade != "shown")
 
 
-def test_a_gain_that_the_surface_predicts_too_is_said_to_be_one() -> None:
-    text = " ".join(shown("north", verdict=Verdict(Gain(0.01, 0.02), "measured and predicted")).split())
-    assert "Use these: the surface predicts a gain beyond its error, and the measured one agrees." in text
-    assert "+0.0100 ± 0.0200 (standard error, measured and predicted)" in text
+@pytest.mark.parametrize(("gain", "green"), [(0.05, True), (0.01, False), (0.001, False), (-0.05, True)])
+def test_nothing_is_green_that_is_not_shown(gain: float, green: bool) -> None:
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard")
+    show_result(stated("north", verdict=Verdict(Gain(gain, 0.01), "trained")), console)
+    assert ("\x1b[1;32m" in console.file.getvalue()) == green  # type: ignore[attr-defined]
 
 
 def test_names_are_text_and_not_markup() -> None:

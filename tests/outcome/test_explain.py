@@ -14,14 +14,12 @@ def plain() -> Result:
     return result()
 
 
-def test_what_was_trained_is_what_the_verdict_says_or_the_best_of_several(plain: Result) -> None:
+def test_what_was_trained_is_what_the_verdict_says(plain: Result) -> None:
     once = replace(plain, trained_config=CONFIG, trainings=(TrainingResult(CONFIG, None),))
     assert trained_words(plain) == "No federated model was trained."
     assert trained_words(once) == "The federated model was trained with the recommendation."
     kept = replace(once, verdict="keep-defaults")
     assert trained_words(kept) == "The federated model was trained with the defaults."
-    several = replace(kept, trainings=(TrainingResult(CONFIG, 0.2), TrainingResult(CONFIG, 0.1)))
-    assert trained_words(several) == "The federated model was trained with the best of 2 trainings."
 
 
 def test_what_the_training_chose_is_named_and_whether_it_is_past_the_range(plain: Result) -> None:

@@ -16,8 +16,9 @@ from flora.models import family_of
 from flora.models.model_file import pack, unpack
 from flora.models.rows import Rows, encode
 from flora.party.gate import Gate
-from flora.party.party import Party, check_names, hold_out, train_in_one_place
+from flora.party.party import Party, check_names, train_in_one_place
 from flora.party.table import Table
+from flora.party.training import hold_out
 from flora.problem.messages import (
     Certify,
     CertifyReply,
@@ -266,7 +267,7 @@ class TestTrain:
     ) -> TrainReply:
         source = Table(table, table.columns[-1])
         schema, _, _ = source.described(None, None)
-        plan = Request(family="hgb", scoring=scoring).plan(schema.task)
+        plan = Request(family="hgb", space="paper", scoring=scoring).plan(schema.task)
         reply = Party("a", source).answer(Train(plan, schema, FAST, held, choose))
         assert isinstance(reply, TrainReply)
         return reply
@@ -298,8 +299,8 @@ class TestTrain:
         parties = [Party(name, Table(two_moons(rows, rows), "kind")) for name, rows in (("a", 90), ("b", 70))]
         schema = parties[0].source.described(None, None)[0]
         for step in (
-            Train(Request(family="hgb").plan("classification"), schema, FAST),
-            Train(Request(family="hgb").plan("classification"), schema, FAST, held=1 / 3, choose=True),
+            Train(Request(family="hgb", space="paper").plan("classification"), schema, FAST),
+            Train(Request(family="hgb", space="paper").plan("classification"), schema, FAST, held=1 / 3, choose=True),
         ):
             apart = in_step([partial(party.answer, step) for party in parties])
             assert train_in_one_place(parties, step) == apart

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.spatial.distance import pdist
 from sklearn.datasets import make_classification
 
 from flora.aggregator.choose import Objective
-from flora.aggregator.further_trainings import APART, Training
+from flora.aggregator.comparison import Comparison, Training
 from flora.core.workers import workers
 from flora.engines.threads import in_process
 from flora.errors import DataError, FloraError, InputError, TrialsError
@@ -38,14 +37,14 @@ from flora.problem.messages import (
     TrainReply,
 )
 from flora.problem.schema import Column, Schema
-from flora.problem.trials import PartyTrials, Trial
+from flora.problem.trials import PartyTrials, Trial, paired_gain
 from flora.program.drive import Ask, drive
 from flora.program.request import Request
 from flora.program.result import result_of
 from flora.program.single_shot import Outcome, single_shot
 from tests.conftest import SVM_SPACE, gate, two_moons
 
-REQUEST = Request(family="svm", trials=8, folds=3, seed=2)
+REQUEST = Request(family="svm", trials=8, folds=3, seed=2, trainings=1)
 
 
 def three_parties() -> list[Gate]:
@@ -227,35 +226,59 @@ def test_two_parties_of_one_name_are_refused() -> None:
 
 
 class TestTrainings:
-    def test_the_best_of_several_is_taken_and_all_are_listed(self) -> None:
-        request = replace(REQUEST, trials=3, confirm=2, trainings=3)
-        outcome = run(request, three_parties())
-        first, second, third = outcome.trainings
-        assert outcome.found.verdict is not None
-        configs = [dict(outcome.found.recommendation.config), dict(outcome.found.space.default)]
-        use = outcome.found.verdict.decision == "use"
-        assert [dict(first.config), dict(second.config)] == (configs if use else configs[::-1])
-        outcome.found.space.check(third.config)
-        assert dict(third.config) not in configs
-        losses = [training.loss for training in outcome.trainings]
-        assert None not in losses
-        assert trained(outcome) == outcome.trainings[losses.index(min(losses, key=lambda loss: loss or 0))]
-        assert dict(unpack(outcome.model).config) == dict(trained(outcome).config)
+    def test_recommended_and_default_are_compared_fold_by_fold_and_the_verdict_is_theirs(self) -> None:
+        request = replace(REQUEST, trials=3, confirm=2, trainings=6)  # two folds of two, and the model
+        seen: list[Reply] = []
+        engine = in_process(three_parties())
+
+        def ask(step: Step) -> list[Reply]:
+            replies = list(engine(step))
+            seen.extend(replies)
+            return replies
+
+        outcome = drive(single_shot(request), ask)
+        verdict = outcome.found.verdict
+        assert verdict is not None
+        assert verdict.basis == "trained"
+        default, recommended = dict(outcome.found.space.default), dict(outcome.found.recommendation.config)
+        use = recommended if verdict.decision == "use" else default
+        assert [(dict(t.config), t.fold) for t in outcome.trainings] == [
+            *((default, 0), (recommended, 0), (default, 1), (recommended, 1)),
+            (use, None),
+        ]
+        losses = [training.loss for training in outcome.trainings[:-1]]
+        assert verdict.gain == paired_gain([losses[0] or 0, losses[2] or 0], [losses[1] or 0, losses[3] or 0])
+        assert dict(unpack(outcome.model).config) == use
+        models = [reply.model for reply in seen if isinstance(reply, TrainReply)]
+        assert models == [b""] * 4 * 3 + [outcome.model] * 3  # of what only judges, no model leaves
         assert run(request, three_parties()[::-1]).trainings == outcome.trainings
 
-    def test_held_out_losses_count_by_rows_or_the_worst_does(self) -> None:
-        held = {"a": (0.2, 0.1), "b": (0.2, 0.5)}  # in the first training, in the second
-        rows = {"a": 90, "b": 10}
-        mean, worst = (drive(single_shot(asked(o)), training_fake(held, rows)) for o in ("mean", "worst"))
-        assert [t.loss for t in mean.trainings] == pytest.approx([0.2, 0.9 * 0.1 + 0.1 * 0.5])
-        assert [t.loss for t in worst.trainings] == [0.2, 0.5]
-        assert (mean.model, worst.model) == (b"model 2", b"model 1")
-        unknown = drive(single_shot(asked("mean")), training_fake({"a": (0.2, 0.1), "b": (None, None)}, rows))
-        assert [t.loss for t in unknown.trainings] == [0.2, 0.1]
+    @pytest.mark.parametrize(
+        ("losses", "decision"), [((0.41, 0.3, 0.4, 0.3), "use"), ((0.31, 0.4, 0.3, 0.4), "keep-defaults")]
+    )
+    def test_what_the_trainings_say_overrules_what_the_parties_measured(
+        self, losses: tuple[float, ...], decision: str
+    ) -> None:
+        engine = training_fake(dict.fromkeys("ab", (*losses, None)), {"a": 90, "b": 10})
+        outcome = drive(single_shot(replace(asked("mean"), trainings=5)), engine)
+        assert outcome.found.choice is not None
+        assert outcome.found.choice.verdict.decision == "use"
+        assert outcome.found.verdict is not None
+        assert (outcome.found.verdict.decision, outcome.found.verdict.basis) == (decision, "trained")
+        config = outcome.found.recommendation.config if decision == "use" else outcome.found.space.default
+        assert dict(trained(outcome).config) == dict(config)
+        assert outcome.model == b"model 5"
 
-    def test_several_need_rows_to_be_compared_on(self) -> None:
-        with pytest.raises(InputError, match="a third of each party's rows, and all have too few"):
-            drive(single_shot(asked("mean")), training_fake({"a": (None, None), "b": (None, None)}, {"a": 5, "b": 5}))
+    def test_losses_on_what_was_left_out_count_by_rows(self) -> None:
+        held = {"a": (0.2, 0.1, 0.2, 0.1, None), "b": (0.2, 0.5, 0.2, 0.5, None)}
+        outcome = drive(single_shot(replace(asked("mean"), trainings=5)), training_fake(held, {"a": 90, "b": 10}))
+        assert [t.loss for t in outcome.trainings[:2]] == pytest.approx([0.2, 0.9 * 0.1 + 0.1 * 0.5])
+
+    def test_where_no_rows_can_judge_the_parties_own_measurement_stands(self) -> None:
+        engine = training_fake(dict.fromkeys("ab", (None,) * 5), {"a": 5, "b": 5})
+        outcome = drive(single_shot(replace(asked("mean"), trainings=5)), engine)
+        assert outcome.found.choice is not None
+        assert outcome.found.verdict == outcome.found.choice.verdict
 
     @pytest.mark.parametrize(("rows", "inside"), [(2500, True), (2499, False)])
     def test_trees_are_counted_inside_the_training_where_there_are_rows_to_count_by(
@@ -263,7 +286,7 @@ class TestTrainings:
     ) -> None:
         steps: list[Step] = []
         outcome = drive(
-            single_shot(replace(asked("mean"), trainings=1)),
+            single_shot(asked("mean")),
             training_fake({"a": (0.2,), "b": (0.1,)}, {"a": rows, "b": 2500}, steps),
         )
         step = steps[-1]
@@ -276,26 +299,23 @@ class TestTrainings:
     def test_all_parties_train_past_the_range_that_each_searched(self) -> None:
         steps: list[Step] = []
         names = "abcdefgh"
-        engine = training_fake(dict.fromkeys(names, (0.2, 0.2, 0.2, 0.1)), dict.fromkeys(names, 625), steps)
-        outcome = drive(single_shot(replace(asked("mean"), trainings=4)), engine)
+        engine = training_fake(dict.fromkeys(names, (0.2,) * 5), dict.fromkeys(names, 625), steps)
+        outcome = drive(single_shot(replace(asked("mean"), trainings=5)), engine)
         configs = [step.config for step in steps if isinstance(step, Train)]
         assert {config["max_iter"] for config in configs} == {round(200 * 8**0.4)} == {459}
         assert all(tuple(config) == outcome.found.space.names for config in configs)
-        path = outcome.found.path
-        assert path is not None
-        points = path.rest(outcome.found.space).encode(configs)
-        assert pdist(points).min() > APART  # no two are the same training but for the trees, which it counts itself
 
     @pytest.mark.parametrize(("rows", "trees"), [(2500, 264), (2000, 100)])  # counted in the training, and not
-    def test_a_default_that_is_the_recommendation_is_not_trained_twice(self, rows: int, trees: int) -> None:
+    def test_a_default_that_is_the_recommendation_is_not_compared_with_itself(self, rows: int, trees: int) -> None:
         steps: list[Step] = []
-        engine = training_fake(dict.fromkeys("ab", (0.2, 0.2)), dict.fromkeys("ab", rows), steps, gain=-0.1)
-        outcome = drive(single_shot(asked("mean")), engine)
+        engine = training_fake(dict.fromkeys("ab", (0.2,) * 3), dict.fromkeys("ab", rows), steps, gain=-0.1)
+        outcome = drive(single_shot(replace(asked("mean"), trainings=5)), engine)
         assert outcome.found.choice is not None
         assert outcome.found.choice.chosen is outcome.found.choice.candidates[0]  # nothing gains
-        first, second = (step.config for step in steps if isinstance(step, Train))
-        assert first == {**outcome.found.space.default, "max_iter": trees}
-        assert {**second, "max_iter": trees} != first
+        trainings = [step for step in steps if isinstance(step, Train)]
+        assert all(step.config == {**outcome.found.space.default, "max_iter": trees} for step in trainings)
+        assert [(step.fold, step.folds) for step in trainings] == [(0, 2), (1, 2), (0, 0)]  # it has a score at least
+        assert outcome.comparison == Comparison((0.2, 0.2), ())
 
     def test_a_real_training_counts_its_trees(self) -> None:
         parties = [gate(name, two_moons(2500, k)) for k, name in enumerate("ab")]
@@ -328,7 +348,7 @@ class TestTrainings:
 
 def test_five_parties_train_with_a_higher_c_than_each_measured() -> None:
     parties = [gate(f"p{k}", two_moons(40, k)) for k in range(5)]
-    request = Request(family="svm", trials=6, folds=3, confirm=3)
+    request = Request(family="svm", trials=6, folds=3, confirm=3, trainings=1)
     outcome = run(request, parties)
     result = result_of(outcome, request, {})
     default, *others = result.candidates
@@ -353,7 +373,7 @@ def test_a_certificate_is_of_what_the_parties_measured() -> None:
         steps.append(step)
         return engine(step)
 
-    request = Request(family="svm", trials=6, folds=3, confirm=3, certificate=True)
+    request = Request(family="svm", trials=6, folds=3, confirm=3, trainings=1, certificate=True)
     recommendation = drive(single_shot(request), ask).found.recommendation
     (certify,) = (step for step in steps if isinstance(step, Certify))
     assert certify.configs[1] == recommendation.measured
@@ -361,7 +381,7 @@ def test_a_certificate_is_of_what_the_parties_measured() -> None:
 
 
 def asked(objective: Objective) -> Request:
-    return Request(family="hgb", trials=2, folds=3, confirm=1, objective=objective, trainings=2)
+    return Request(family="hgb", trials=2, folds=3, confirm=1, objective=objective, trainings=1)
 
 
 def training_fake(
@@ -373,7 +393,7 @@ def training_fake(
     """An engine of parties of which only the trainings matter: each with its losses on held-out rows, in turn."""
     schema = Schema("y", "classification", (Column("x", "numeric"),), (0, 1))
     space = space_of(family_of("hgb"), "classification")
-    found = tuple(Trial(dict(config), 0.2, 0.01, 3) for config in [space.default, *space.decode(np.full((1, 4), 0.3))])
+    found = tuple(Trial(dict(config), 0.2, 0.01, 3) for config in [space.default, *space.decode(np.full((1, 5), 0.3))])
     done = [0]
 
     def reply(step: Step, name: str) -> Reply:
@@ -432,6 +452,7 @@ def test_what_parties_measure_must_be_in_the_space() -> None:
     ("change", "message"),
     [
         ({"confirm": -1}, "confirm must be a whole number of at least 0, got -1"),
+        ({"trainings": 4}, "trainings must be 0, 1 or at least 5"),
         ({"trainings": -1}, "trainings must be a whole number of at least 0, got -1"),
         ({"objective": "best"}, "objective must be one of"),
     ],

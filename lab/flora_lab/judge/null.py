@@ -39,7 +39,7 @@ class NullOptions:
     rows: int
     trials: int
     folds: int
-    trainings: int
+    trainings: int | None
     runs: int
     first: int
     jobs: int
@@ -64,7 +64,8 @@ class Said:
 
     decision: str
     gain: float  # as stated
-    basis: str
+    grade: str
+    chance: float
 
 
 def add_arguments(parser: Any) -> None:
@@ -75,11 +76,11 @@ def add_arguments(parser: Any) -> None:
         ("rows", 300, "rows of a table"),
         ("trials", 8, "trials at each party"),
         ("folds", 5, "folds of the search"),
-        ("trainings", Request.trainings, "federated trainings of a run; 0 is the confirmation alone"),
         ("runs", 10, "runs, each with a table and a seed of its own"),
         ("first", 0, "seed of the first run"),
     ):
         parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help=f"{words} (%(default)s)")
+    parser.add_argument("--trainings", type=int, metavar="N", help="federated trainings of a run (by cost)")
     add_jobs(parser)
     add_json(parser)
 
@@ -112,7 +113,7 @@ def said_of(null: NullRun) -> Said:
     verdict = drive(single_shot(request), in_process(gates)).found.verdict
     if verdict is None:
         raise FloraError(f"the family {options.family} has no default to compare with")
-    return Said(verdict.decision, verdict.gain.estimate, verdict.basis)
+    return Said(verdict.decision, verdict.gain.estimate, verdict.grade, verdict.chance)
 
 
 def coin_tosses(rows: int, seed: int) -> pd.DataFrame:
@@ -123,7 +124,7 @@ def coin_tosses(rows: int, seed: int) -> pd.DataFrame:
 
 
 def counted(said: Sequence[Said]) -> dict[str, Any]:
-    """Return the rate of "use" with its standard error, the mean stated gains, and how often each basis was given."""
+    """Return the rate of "use" with its standard error, the mean stated gains, and how often each grade was given."""
     uses = [each.gain for each in said if each.decision == "use"]
     rate = len(uses) / len(said)
     return {
@@ -133,7 +134,8 @@ def counted(said: Sequence[Said]) -> dict[str, Any]:
         "rate_error": math.sqrt(rate * (1 - rate) / len(said)),
         "gain": float(np.mean([each.gain for each in said])),
         "gain_of_use": float(np.mean(uses)) if uses else None,
-        "bases": dict(sorted(Counter(each.basis for each in said).items())),
+        "chances": [each.chance for each in said],
+        "grades": dict(sorted(Counter(each.grade for each in said).items())),
     }
 
 
@@ -146,6 +148,6 @@ def _table(document: dict[str, Any]) -> Any:
     table.add_row("rate", f"{document['rate']:.2f} ± {document['rate_error']:.2f}")
     table.add_row("stated gain, in points", f"{100 * document['gain']:+.1f}")
     table.add_row('of the "use"', "-" if gain is None else f"{100 * gain:+.1f}")
-    for basis, count in document["bases"].items():
-        table.add_row(basis, str(count))
+    for grade, count in document["grades"].items():
+        table.add_row(grade, str(count))
     return table

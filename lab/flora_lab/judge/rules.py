@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flora.aggregator.choose import Choice, Minimum, choose
+from flora.aggregator.choose import Choice, choose
 from flora.aggregator.surface import SURFACES
-from flora.aggregator.verdict import Verdict
+from flora.aggregator.verdict import Verdict, tried_configs
 from flora.problem.path import Path, counts_by_held_rows
 from flora.problem.space import Config
 from flora_lab.judge.record import Pick, Record
@@ -34,8 +34,10 @@ def in_range(record: Record) -> Pick:
 
 
 def without_confirmation(record: Record) -> Pick:
-    """Recommend APLM's minimum, unless APLM itself sees no gain beyond its error."""
-    return _by_verdict(record, record.minima["aplm"], Verdict(record.predicted, "predicted"))
+    """Recommend APLM's minimum, unless APLM itself sees no gain beyond what chance shows."""
+    return _by_verdict(
+        record, record.minima["aplm"], Verdict(record.predicted, "predicted", tried_configs(record.trials))
+    )
 
 
 def oracle(record: Record) -> Pick:
@@ -50,8 +52,7 @@ def _minimum_of(surface: str) -> Callable[[Record], Pick]:
 
 
 def _choice(record: Record, path: Path | None) -> Choice:
-    minimum = Minimum(record.minima["aplm"], Verdict(record.predicted, "predicted"))
-    space = record.trials[0].space
+    space, minimum = record.trials[0].space, record.minima["aplm"]
     return choose(record.confirmed, record.rows, space, path=path, grows=record.grows, minimum=minimum)
 
 

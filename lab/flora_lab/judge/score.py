@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from flora.party.measure import paired_gain
-from flora.problem.trials import Gain
+from flora.problem.trials import Gain, paired_gain
 from flora_lab.cells import Cell
 from flora_lab.judge.record import KEYS, Pick, Record
 from flora_lab.judge.rules import APLM, Rule

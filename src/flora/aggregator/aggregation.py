@@ -6,12 +6,12 @@ The program that drives parties and the one that reads files both end here: that
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from flora.aggregator.choose import Choice, Confirmed, Minimum, Objective, choose
+from flora.aggregator.choose import Choice, Confirmed, Objective, choose
 from flora.aggregator.diagnose import Diagnosis, diagnose
 from flora.aggregator.effort import effort_for, starts_of
 from flora.aggregator.propose import Recommendation, candidates, recommend, recommendation_at
 from flora.aggregator.surface import SurfaceChoice, SurfaceKind, check_compatible, fit_surface
-from flora.aggregator.verdict import Verdict, predicted_verdict
+from flora.aggregator.verdict import Verdict, predicted_verdict, tried_configs
 from flora.problem.family import Family
 from flora.problem.path import Path, family_path
 from flora.problem.space import Config, SearchSpace
@@ -66,7 +66,7 @@ def aggregate(
     )
     size = effort_for(len(trials)).size
     minimum = recommend(surface, space, seed, start=starts_of(trials, seed), size=size)
-    verdict = predicted_verdict(surface, space, minimum.config) if space.default else None
+    verdict = predicted_verdict(surface, space, minimum.config, tried_configs(trials)) if space.default else None
     ordered = tuple(sorted(trials, key=lambda party: party.party))
     return Aggregation(ordered, surface, minimum, verdict, family=family)
 
@@ -74,7 +74,7 @@ def aggregate(
 def conclude(found: Aggregation, confirmed: Confirmed, rows: Mapping[str, int], objective: Objective) -> Aggregation:
     """Choose among the candidates that all parties have measured."""
     space, path, grows = found.space, found.path, found.grows
-    minimum = Minimum(found.recommendation.config, found.verdict)
+    minimum = found.recommendation.config
     choice = choose(confirmed, rows, space, path=path, grows=grows, objective=objective, minimum=minimum)
     config, measured = choice.chosen.config, choice.chosen.measured
     return replace(

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from flora.aggregator.verdict import Basis, Verdict
+from flora.aggregator.verdict import Verdict
 from flora.errors import TrialsError
 from flora.problem.messages import Confirmation
 from flora.problem.path import Path, counts_by_held_rows
@@ -40,39 +40,19 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Minimum:
-    """What the surface alone recommends, and the gain over the default that it predicts there."""
-
-    config: Config
-    predicted: Verdict | None
-
-
-@dataclass(frozen=True)
 class Choice:
     """What the confirmation round comes to."""
 
     candidates: tuple[Candidate, ...]  # as they were proposed; the first is the default, with its path
     chosen: Candidate
-    basis: Basis = "measured"
+    chosen_from: int  # configs that were measured and compared, beside the default itself
 
     @property
     def verdict(self) -> Verdict:
         """Whether the chosen one is worth using."""
-        return Verdict(self.chosen.gain, self.basis)
+        return Verdict(self.chosen.gain, "measured", self.chosen_from)
 
-    def seconded(self, minimum: Minimum, path: Path | None) -> "Choice":
-        """Return the choice of the surface's minimum where nothing is measured beyond its error, and both speak for it.
-
-        A few small parties measure little on fresh folds, where the surface is made of all their trials.
-        """
-        predicted, candidate = minimum.predicted, self._at(minimum, path)
-        if self.verdict.decision == "use" or predicted is None or predicted.decision != "use":
-            return self
-        if candidate is None or candidate.gain.estimate <= 0:
-            return self
-        return replace(self, chosen=candidate, basis="measured and predicted")
-
-    def leaning(self, minimum: Minimum, path: Path | None) -> "Choice":
+    def leaning(self, minimum: Config, path: Path | None) -> "Choice":
         """Return the choice of the surface's minimum where its gain is beyond its error and within that of the best.
 
         Of several gains that differ by less than their error the highest is chance, and many small parties err
@@ -83,10 +63,10 @@ class Choice:
             return self
         return replace(self, chosen=candidate)
 
-    def _at(self, minimum: Minimum, path: Path | None) -> Candidate | None:
+    def _at(self, minimum: Config, path: Path | None) -> Candidate | None:
         """Return the candidate that is the surface's minimum, at whatever place on the path; the default is none."""
         others = (candidate for candidate in self.candidates[1:] if candidate.keeps_up)
-        return next((c for c in others if _but_for(path, c.measured) == _but_for(path, minimum.config)), None)
+        return next((c for c in others if _but_for(path, c.measured) == _but_for(path, minimum)), None)
 
 
 def choose(
@@ -97,10 +77,10 @@ def choose(
     path: Path | None = None,
     grows: Set[str] = frozenset(),
     objective: Objective = "mean",
-    minimum: Minimum | None = None,
+    minimum: Config | None = None,
     parties: int | None = None,
 ) -> Choice:
-    """Return the candidate with the highest gain, or the surface's minimum where that says more, and all of them.
+    """Return the candidate with the highest gain, or the surface's minimum where many lean to it, and all of them.
 
     Args:
         confirmed: What each party measured, the default first.
@@ -109,7 +89,7 @@ def choose(
         path: What a fit passes through: configs that differ only there are one candidate.
         grows: The HPs whose best values rise with the number of rows, beside the path's.
         objective: Whether the ``"mean"`` of the parties' losses counts, or that of the ``"worst"``-off party.
-        minimum: What the surface alone recommends; it counts with the ``"mean"``, which it is a surface of.
+        minimum: What the surface alone recommends; many parties lean to it with the ``"mean"``, its objective.
         parties: How many will train: where one is left out to see what the others say, more than those that measured.
 
     Raises:
@@ -133,10 +113,11 @@ def choose(
         for k, (config, gain) in enumerate(measured)
     )
     eligible = [candidate for candidate in candidates if candidate.keeps_up]
-    choice = Choice(candidates, max(eligible, key=lambda candidate: candidate.gain.estimate))
-    if minimum is None or objective != "mean":
+    best = max(eligible, key=lambda candidate: candidate.gain.estimate)
+    choice = Choice(candidates, best, sum(map(len, groups)) - 1)
+    if minimum is None or objective != "mean" or not many:
         return choice
-    return choice.leaning(minimum, path) if many else choice.seconded(minimum, path)
+    return choice.leaning(minimum, path)
 
 
 def more_for_all(parties: int, objective: Objective) -> float:
@@ -152,6 +133,7 @@ class _Evidence:
     losses: Floats  # (parties, configs)
     gains: Floats
     errors: Floats  # of the gains
+    degrees: Floats  # of freedom of each party's errors
     shares: Floats  # each party's share of all rows
     objective: Objective
     many: bool  # parties: their own spread is the error, and the ends are left out
@@ -170,6 +152,9 @@ class _Evidence:
             np.array([[c.trial.loss for c in line] for line in table]),
             np.array([[c.gain for c in line] for line in table]),
             np.array([[c.gain_error for c in line] for line in table]),
+            np.array(
+                [max(min((c.trial.folds or 2 for c in line), default=2) - 1, 1) for line in table], dtype=np.float64
+            ),
             counts / counts.sum(),
             objective,
             many,
@@ -186,12 +171,14 @@ class _Evidence:
         if self.objective == "worst":
             worst = int(np.argmax(self.losses[:, config]))
             estimate = float(self.losses[:, reference].max() - self.losses[worst, config])
-            return Gain(estimate, math.hypot(self.errors[worst, config], self.errors[worst, reference]))
+            error = math.hypot(self.errors[worst, config], self.errors[worst, reference])
+            return Gain(estimate, error, float(self.degrees[worst]))
         differences = self.gains[:, config] - self.gains[:, reference]
         if self.many:
             return _trimmed_mean(differences, self.shares)
-        errors = [np.linalg.norm(self.shares * self.errors[:, k]) for k in (config, reference)]
-        return Gain(float(self.shares @ differences), math.hypot(*errors))
+        variances = self.shares**2 * (self.errors[:, config] ** 2 + self.errors[:, reference] ** 2)
+        error = math.sqrt(float(variances.sum()))
+        return Gain(float(self.shares @ differences), error, _joint_degrees(variances, self.degrees))
 
 
 def _trimmed_mean(values: Floats, shares: Floats) -> Gain:
@@ -202,7 +189,14 @@ def _trimmed_mean(values: Floats, shares: Floats) -> Gain:
     mean = float(np.average(values[kept], weights=shares[kept]))
     apart = np.clip(values, values[kept].min(), values[kept].max()) - mean
     error = math.sqrt(float(np.sum((shares * apart) ** 2)) * count / (count - 1)) / (1 - 2 * cut / count)
-    return Gain(mean, error)
+    return Gain(mean, error, len(kept) - 1)
+
+
+def _joint_degrees(variances: Floats, degrees: Floats) -> float:
+    """Return the degrees of freedom of a sum of variances (Satterthwaite 1946)."""
+    total = float(variances.sum())
+    shares = variances / total if total > 0 else np.full(len(variances), 1 / len(variances))
+    return float(1 / np.sum(shares**2 / degrees))
 
 
 def _keep_up(evidence: _Evidence, groups: Sequence[object], path: Path | None, factor: float) -> list[bool]:

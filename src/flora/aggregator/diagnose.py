@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flora.aggregator.choose import Confirmed, Minimum, Objective, choose, same_config
+from flora.aggregator.choose import Confirmed, Objective, choose, same_config
 from flora.aggregator.effort import FEW
 from flora.aggregator.verdict import Decision
 from flora.problem.messages import Confirmation
@@ -40,7 +40,7 @@ def diagnose(
     path: Path | None,
     grows: Set[str] = frozenset(),
     objective: Objective,
-    minimum: Minimum | None = None,
+    minimum: Config | None = None,
 ) -> dict[str, Diagnosis]:
     """Return each party's diagnosis with regard to the recommended ``config``.
 

@@ -35,10 +35,24 @@ def recommend(
     """Return the surface's minimum over the space (the paper's line 7), searched from random and ``start`` configs.
 
     The config is always inside the ranges: a ``start`` config that is not (the default may be outside) counts as
-    the nearest one that is. The order of ``start`` does not matter.
+    the nearest one that is. The order of ``start`` does not matter. What nobody varied, or the surface does not see,
+    stays at its default.
     """
     point = minimise(surface, space, seed, start, size)
-    return recommendation_at(surface, space, space.decode(point)[0])
+    return recommendation_at(surface, space, _near_default(surface, space, space.decode(point)[0]))
+
+
+def _near_default(surface: LossSurface, space: SearchSpace, config: Config) -> Config:
+    """Return the config with the default's value of each HP that makes no difference to the surface there."""
+    if not space.default:
+        return config
+    (inside,) = space.decode(space.encode([space.default]))
+    lowest = float(surface(space.encode([config]))[0])
+    for name in space.names:
+        nearer = {**config, name: inside[name]}
+        if float(surface(space.encode([nearer]))[0]) <= lowest:
+            config = nearer
+    return config
 
 
 def recommendation_at(

@@ -1,4 +1,4 @@
-"""Use the recommendation, or keep the defaults: the one answer that must not be wrong."""
+"""Use the recommendation, or keep the defaults: the one answer that must not be wrong, and how sure it is."""
 
 import math
 from collections.abc import Sequence
@@ -10,29 +10,89 @@ from flora.problem.space import Config, SearchSpace
 from flora.problem.trials import Gain, PartyTrials
 
 Decision = Literal["use", "keep-defaults"]
-# By all parties on fresh folds; by the surface alone; or a measured gain within its error, which the surface predicts.
-Basis = Literal["measured", "predicted", "measured and predicted"]
+Grade = Literal["shown", "likely", "not shown"]
+# By federated trainings on the rows of all; by each party on its own rows; or by the surface alone.
+Basis = Literal["trained", "measured", "predicted"]
+SHOWN, LIKELY = 0.05, 0.20  # how often, at most, chance alone would show as much
+LEVEL = 1 - 2 * SHOWN  # of the interval: its low end is above 0 where a gain is shown
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer: to use the recommendation takes a gain beyond its standard error, measured or predicted."""
+    """The answer: to use the recommendation takes a gain that chance alone would not show in four of five cases.
+
+    The best of many looks good by chance. So a gain's probability under chance counts as many times as there were
+    configs to choose from (Bonferroni), by Student's t where the error itself was measured by few folds or parties.
+    """
 
     gain: Gain
     basis: Basis
+    chosen_from: int = 1  # configs that this evidence chose from, or counts as so many; 0: nothing was tried
+
+    @property
+    def chance(self) -> float:
+        """How probable, at most, so high a gain is where nothing is to be gained."""
+        return self._chance(self.gain.estimate)
 
     @property
     def decision(self) -> Decision:
         """What to do."""
-        bar = self.gain.estimate if self.basis == "measured and predicted" else self.gain.low
-        return "use" if bar > 0 else "keep-defaults"
+        return "use" if self.chance <= LIKELY else "keep-defaults"
+
+    @property
+    def grade(self) -> Grade:
+        """How sure the decision is: that there is a gain, or that there is none. Nobody measured what is predicted."""
+        doubt = self.chance if self.decision == "use" else self._chance(-self.gain.estimate)
+        if doubt > LIKELY:
+            return "not shown"
+        return "likely" if doubt > SHOWN or self.basis == "predicted" else "shown"
+
+    def _chance(self, amount: float) -> float:
+        """Return how probable it is, at most, that chance alone moves the best of all that was tried so far."""
+        if amount <= 0 or not self.chosen_from:
+            return 1.0
+        if self.gain.error == 0:
+            return 0.0
+        from scipy.special import ndtr, stdtr
+
+        away = -amount / self.gain.error
+        once = ndtr(away) if self.gain.degrees is None else stdtr(self.gain.degrees, away)
+        return min(1.0, float(once) * self.chosen_from)
+
+    @property
+    def stated(self) -> float:
+        r"""The gain as it is stated: what is chosen because it looks good looks better than it is.
+
+        A gain :math:`g` with an error :math:`s` is taken for one of a normal prior with a variance of
+        :math:`g^2 - s^2` (empirical Bayes). The best of K has, by chance alone, about :math:`s \sqrt{2 \ln K}`.
+        """
+        gain, many = self.gain, 1 if self.basis == "trained" else max(self.chosen_from, 1)
+        if not gain.estimate:
+            return 0.0
+        return gain.estimate * max(0.0, 1 - (1 + 2 * math.log(many)) * (gain.error / gain.estimate) ** 2)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the gain lies, at the level of :data:`LEVEL`, for all configs that were chosen from at once."""
+        from scipy.special import ndtri, stdtrit
+
+        gain, tail = self.gain, SHOWN / max(self.chosen_from, 1)
+        times = -ndtri(tail) if gain.degrees is None else -stdtrit(gain.degrees, tail)
+        return gain.estimate - float(times) * gain.error, gain.estimate + float(times) * gain.error
 
 
-def predicted_verdict(surface: LossSurface, space: SearchSpace, config: Config) -> Verdict:
-    """Return the verdict where no party can be asked again: what the surface says at both configs."""
+def predicted_verdict(surface: LossSurface, space: SearchSpace, config: Config, tried: int) -> Verdict:
+    """Return the verdict where no party can be asked again: what a surface of so many tried configs says at both."""
     points = space.encode([space.default, config])
     (default, recommended), errors = surface(points), surface.error(points)
-    return Verdict(Gain(float(default - recommended), math.hypot(*map(float, errors))), "predicted")
+    return Verdict(Gain(float(default - recommended), math.hypot(*map(float, errors))), "predicted", tried)
+
+
+def tried_configs(trials: Sequence[PartyTrials]) -> int:
+    """Return how many configs beside the default the parties have tried."""
+    space = trials[0].space
+    tried = {tuple(space.encode([trial.config])[0]) for party in trials for trial in party.trials}
+    return len(tried - {tuple(space.encode([space.default])[0])})
 
 
 def gamma(trials: Sequence[PartyTrials]) -> float | None:

@@ -46,7 +46,7 @@ class TuneOptions:
     search: SearchOptions
     surface: SurfaceOptions
     confirm: int
-    trainings: int
+    trainings: int | None
     certificate: bool
     engine: str
     given: tuple[Path, ...]
@@ -57,7 +57,7 @@ class TuneOptions:
 
     def request(self) -> Request:
         """Return what the parties will be asked for."""
-        at_least("trainings", self.trainings, 1)
+        at_least("trainings", 1 if self.trainings is None else self.trainings, 1)
         return self.search.request(
             self.table,
             surface=self.surface.choice(),
@@ -85,7 +85,7 @@ def add_arguments(parser: Any) -> None:
         type=int,
         default=Request.trainings,
         metavar="B",
-        help="federated trainings to find the best in (%(default)s)",
+        help="federated trainings in all: 1 is the paper's, from 5 on models are compared (by what the search costs)",
     )
     parser.add_argument(
         "--certificate",

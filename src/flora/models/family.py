@@ -87,7 +87,7 @@ class ModelFamily(Family, Protocol):
 
 
 @runtime_checkable
-class TrainsTogether(Protocol):
+class TrainsTogether(Family, Protocol):
     """A family whose training hangs on exact sums alone: rows that are in one place may as well lie together."""
 
     def train_together(

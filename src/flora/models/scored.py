@@ -1,6 +1,8 @@
 """A trained model as scikit-learn's scorers want it."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,16 @@ from flora.models.rows import Rows
 def score_of(model: Model, rows: Rows, scoring: str) -> float:
     """Return the model's scikit-learn score on the rows."""
     scored = _Classifier(model, len(rows.schema.classes)) if rows.schema.classes else _Regressor(model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # few rows may lack a class
+    with quiet():
         return float(get_scorer(scoring)(scored, rows.X, rows.y))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Score without scikit-learn's warnings: few rows may lack a class."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
 
 
 class _Classifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -23,7 +23,15 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from flora.outcome.explain import behind_words, grown_words
+from flora.outcome.explain import (
+    behind_words,
+    edge_words,
+    grade_words,
+    grown_words,
+    same_as_default,
+    score_words,
+    settle_words,
+)
 from flora.program.result import MeasuredGain, Result
 
 if TYPE_CHECKING:
@@ -98,7 +106,7 @@ def show_result(result: Result, console: Console) -> None:
     console.print(_parties(result))
     if result.candidates:
         console.print(_candidates(result))
-    for words in filter(None, (grown_words(result), behind_words(result))):
+    for words in filter(None, (grown_words(result), behind_words(result), edge_words(result))):
         console.print(f"note: {escape(words)}", highlight=False, soft_wrap=True)
     far = [(party.name, party.measured) for party in result.parties if party.measured and party.measured.disagrees]
     if far:
@@ -161,16 +169,17 @@ def _verdict(result: Result) -> str:
     gain = result.expected_gain
     if result.verdict is None or gain is None:
         return "No default config is known, so no gain over it can be stated."
-    words = {
-        "use": "[bold green]Use these[/bold green]",
-        "keep-defaults": "[bold yellow]Keep the defaults[/bold yellow]: no gain beyond its standard error",
-    }[result.verdict]
-    if result.verdict_basis == "measured and predicted":
-        words += ": the surface predicts a gain beyond its error, and the measured one agrees"
-    return (
-        f"{words}. Expected gain in {escape(result.scoring)}: {gain.estimate:+.4f} ± "
-        f"{gain.standard_error:.4f} (standard error, {result.verdict_basis})."
+    if same_as_default(result):
+        return " ".join(
+            filter(None, ("[bold yellow]Keep the defaults[/bold yellow].", grade_words(result), score_words(result)))
+        )
+    colour = "green" if result.grade == "shown" else "yellow"  # nothing is green that is not shown
+    words = {"use": "Use these", "keep-defaults": "Keep the defaults"}[result.verdict]
+    stated = (
+        f"[bold {colour}]{words}[/bold {colour}]. Expected gain in {escape(result.scoring)}: "
+        f"{gain.estimate:+.4f}, from {gain.low:+.4f} to {gain.high:+.4f} ({gain.level:.0%} interval)."
     )
+    return " ".join(filter(None, (stated, grade_words(result), settle_words(result), score_words(result))))
 
 
 def _loss(loss: float | None, error: float | None) -> str:

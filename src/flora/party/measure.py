@@ -3,10 +3,7 @@
 Differences on the same folds are far surer than losses, and no fold has been searched on: nothing flatters.
 """
 
-import math
 from collections.abc import Sequence
-
-import numpy as np
 
 from flora.core.workers import Map, one_by_one
 from flora.errors import FloraError
@@ -17,7 +14,7 @@ from flora.problem.messages import Confirmation
 from flora.problem.path import path_of
 from flora.problem.plan import SearchPlan
 from flora.problem.space import Config
-from flora.problem.trials import Gain, Trial
+from flora.problem.trials import Trial, paired_gain
 
 
 def confirm(
@@ -53,17 +50,6 @@ def measure(
     """Return what came of each config; ``purpose`` names the folds (``"search"`` are those of the search)."""
     folds, path = folds_of(rows, plan, party, purpose), path_of(plan, family.passes_through)
     return [try_configs(family, along(config, path), rows, folds, plan, (party, purpose), spread) for config in configs]
-
-
-def paired_gain(default: Sequence[float], losses: Sequence[float]) -> Gain:
-    """Return how much lower losses are than the default's on the same folds.
-
-    The error allows for the folds' shared training rows (Nadeau and Bengio 2003).
-    """
-    gains = np.subtract(default, losses)
-    count = len(gains)
-    error = math.sqrt((1 / count + 1 / (count - 1)) * float(np.var(gains, ddof=1)))
-    return Gain(float(np.mean(gains)), error)
 
 
 def _compared(outcome: Tried, default: Sequence[float], rows: int) -> Confirmation:

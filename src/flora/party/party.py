@@ -3,26 +3,22 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Protocol
-
-import numpy as np
 
 from flora.core.collective import Alone, Collective
 from flora.core.workers import Map, one_by_one, one_thread
 from flora.errors import DataError, InputError
 from flora.models import family_of
 from flora.models.encoding import fit_encoding
-from flora.models.family import Held, Model, ModelFamily, Trained, TrainsTogether
-from flora.models.model_file import pack
+from flora.models.family import ModelFamily, TrainsTogether
 from flora.models.rows import Rows
-from flora.models.scored import score_of
 from flora.party.folds import fold_count
 from flora.party.learning_curve import learning_curve
 from flora.party.measure import confirm
 from flora.party.search import Progress, no_progress, search_locally
 from flora.party.sketch import joint, sketch_of
+from flora.party.training import Apart, InOnePlace, train_as
 from flora.problem.messages import (
     Certify,
     CertifyReply,
@@ -37,13 +33,8 @@ from flora.problem.messages import (
     Train,
     TrainReply,
 )
-from flora.problem.path import check_trainable, family_path
 from flora.problem.schema import Schema, Task
-from flora.problem.space import Config
-from flora.problem.trials import loss_of
-from flora.randomness import derived_seed, stream
-
-FEWEST = 6  # rows of a party that holds any out
+from flora.randomness import derived_seed
 
 
 class Source(Protocol):
@@ -151,12 +142,8 @@ class Party:
 
     def _train(self, step: Train, collective: Collective) -> TrainReply:
         family = self.families(step.plan.family)
-        train = partial(family.train, collective=collective, seed=derived_seed(step.plan.seed, "train"))
-
-        def alone(config: Config, rows: Sequence[Rows], held: Sequence[Held] | None = None) -> Trained[Model]:
-            return train(config, rows[0], held=held[0] if held else None)
-
-        return train_as([self], step, family, alone)[0]
+        end = Apart(family, collective, derived_seed(step.plan.seed, "train"))
+        return train_as([self.name], [self.rows(step.schema)], step, end)[0]
 
 
 def train_in_one_place(parties: Sequence[Party], step: Train) -> list[TrainReply] | None:
@@ -164,62 +151,8 @@ def train_in_one_place(parties: Sequence[Party], step: Train) -> list[TrainReply
     family = parties[0].families(step.plan.family)
     if not isinstance(family, TrainsTogether):
         return None
-    return train_as(parties, step, family, partial(family.train_together, seed=derived_seed(step.plan.seed, "train")))
-
-
-class _Training(Protocol):
-    """One training on some parties' rows."""
-
-    def __call__(self, config: Config, rows: Sequence[Rows], held: Sequence[Held] | None = None) -> Trained[Model]:
-        """Train with a config."""
-        ...
-
-
-def train_as(parties: Sequence[Party], step: Train, family: ModelFamily, train: _Training) -> list[TrainReply]:
-    """Train once, or with a first pass that is judged by held-out rows and a second one that uses them."""
-    plan, config = step.plan, step.config
-    check_trainable(config, plan.space, family_path(plan.space, family))
-    rows = [party.rows(step.schema) for party in parties]
-    losses: list[float | None] = [None] * len(parties)
-    with one_thread():
-        if step.held:
-            pairs = [
-                hold_out(own, step.held, stream(plan.seed, party.name, "held"))
-                for party, own in zip(parties, rows, strict=True)
-            ]
-            judges = [Held(held, plan.scoring) for _, held in pairs]
-            first = train(config, [kept for kept, _ in pairs], held=judges if step.choose else None)
-            losses = [_loss_on(held, first.model, plan.scoring) for _, held in pairs]
-            config = first.config
-        done = train(config, rows)
-    packed = pack(done.model, family=plan.family, schema=step.schema, config=done.config)
-    return [
-        TrainReply(party.name, len(own), packed, done.config, loss)
-        for party, own, loss in zip(parties, rows, losses, strict=True)
-    ]
-
-
-def hold_out(rows: Rows, share: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """Return the rows to train on, and a share of them to choose by, alike in their classes: none of very few rows."""
-    order = rng.permutation(len(rows))
-    if rows.schema.task == "classification":  # sorted by class: every so many-th row is then a stratified sample
-        order = order[np.argsort(rows.y[order], kind="stable")]
-    every = round(1 / share)
-    held = np.zeros(len(rows), dtype=bool)
-    if len(rows) >= FEWEST:
-        held[order[every // 2 :: every]] = True
-    return rows.take(np.flatnonzero(~held)), rows.take(np.flatnonzero(held))
-
-
-def _loss_on(held: Rows, model: Model, scoring: str) -> float | None:
-    """Return a model's loss, or None where so few rows have none: a class is missing, or R² of one row."""
-    if not len(held):
-        return None
-    try:
-        loss = loss_of(scoring, score_of(model, held, scoring))
-    except ValueError:  # scikit-learn's, as for a log loss of one class
-        return None
-    return loss if np.isfinite(loss) else None
+    names, rows = [party.name for party in parties], [party.rows(step.schema) for party in parties]
+    return train_as(names, rows, step, InOnePlace(family, derived_seed(step.plan.seed, "train")))
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -87,9 +87,14 @@ class Train:
     config: Config
     held: Share = 0.0  # of each party's rows: a first pass is judged by them
     choose: bool = False  # the place on a path, by these rows
+    fold: Total = 0  # of each party's rows, which this training leaves out and is judged by
+    folds: Total = 0  # 0: it uses all rows, and its model is wanted; else no model leaves, but a loss
+    apart: bool = False  # a fold's loss is each party's own; else that on the rows of all, from sums
 
     def __post_init__(self) -> None:
         check(self, WireError)
+        if self.folds == 1 or self.fold > max(self.folds - 1, 0):
+            raise WireError(f"fold must be one of 2 or more folds, got {self.fold} of {self.folds}")
 
 
 Step = Describe | Search | Confirm | Certify | Train
@@ -170,13 +175,13 @@ class CertifyReply:
 
 @dataclass(frozen=True)
 class TrainReply:
-    """The model, which is the same bytes from each party."""
+    """The model, which is the same bytes from each party; none of a training that left out a fold."""
 
     party: Name
     rows: Total
     model: bytes
     config: Config  # as trained, with what was chosen inside the training
-    held_loss: Measure | None = None  # on the rows that this party held out, where there are any
+    held_loss: Measure | None = None  # on rows held out, or left out by all parties, where there are any
     notes: tuple[Sentence, ...] = ()
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from flora.core.rules import Sentence, check
 from flora.errors import InputError
 from flora.models import family_of
 from flora.party.samplers import check_sampler
-from flora.problem.family import FEDERATED, Family, space_of
+from flora.problem.family import FEDERATED, OWN, Family, space_of
 from flora.problem.plan import SearchPlan, at_least
 from flora.problem.schema import Schema, Task
 from flora.problem.space import SearchSpace
@@ -18,6 +18,9 @@ from flora.problem.space_formats import parameters_of
 
 DEFAULT_SCORING: dict[str, str] = {"classification": "balanced_accuracy", "regression": "r2"}
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+FEWEST_COMPARED = 5  # trainings: two configs in two folds, and the model
+ENOUGH_FOLDS = 5  # of a comparison that is made by default
+A_TRAINING = 4  # fits, at a guess: so much dearer is a federated training than a fit of the same rows
 Families = Callable[[str], Family]
 
 
@@ -26,7 +29,7 @@ class Request:
     """What the aggregator asks for. The command line, ``FloraSearchCV`` and the docs take their defaults from here."""
 
     family: Sentence = "hgb"
-    space: Any = None  # a user's own space, as read from JSON
+    space: Any = None  # a user's own space, as read from JSON, or the name of one of the family's
     aggregator_hps: bool = False  # tune those of the aggregator too, which mlp has
     task: Task | None = None
     schema: Schema | None = None  # given by the consortium: then nothing leaves in the schema step
@@ -39,16 +42,32 @@ class Request:
     surface: SurfaceChoice = field(default_factory=SurfaceChoice)
     confirm: int = 8  # candidates that all parties measure again; 0: none, and the verdict is what the surface says
     objective: Objective = "mean"
-    trainings: int = 1  # 0: recommend only
+    trainings: int | None = None  # 0: recommend only; 1: the paper's; from 5 on, also a comparison; None: by cost
     certificate: bool = False  # it costs a few fits, and more leaves a party
 
     def __post_init__(self) -> None:
         check(self)
         at_least("confirm", self.confirm, 0)
         check_sampler(self.sampler)
-        at_least("trainings", self.trainings, 0)
+        at_least("trainings", self.trainings or 0, 0)
+        if 1 < (self.trainings or 0) < FEWEST_COMPARED:
+            raise InputError(
+                f"trainings must be 0, 1 or at least {FEWEST_COMPARED} (two configs, two folds, and the model), "
+                f"got {self.trainings}"
+            )
         if self.aggregator_hps and self.space is not None:
             raise InputError("a space of one's own names the aggregator's HPs itself: leave --aggregator-hps out")
+
+    @property
+    def compared_folds(self) -> int:
+        """In how many folds recommendation and default are compared by trainings; the last training is the model's.
+
+        By cost: as long as it takes less than the search did, in which each row was in so many fits as trials x folds.
+        """
+        if self.trainings is not None:
+            return max(self.trainings - 1, 0) // 2
+        folds = min(ENOUGH_FOLDS, self.trials * self.folds // (2 * A_TRAINING))
+        return folds if folds > 1 else 0
 
     def plan(self, task: Task, families: Families = family_of) -> SearchPlan:
         """Return the search that every party will be asked for."""
@@ -63,9 +82,9 @@ class Request:
 
 
 def space_for(family: Family, task: Task, document: Any) -> SearchSpace:
-    """Return the family's own space, or the user's with the family's defaults."""
-    if document is None:
-        return space_of(family, task)
+    """Return one of the family's spaces, or the user's with the family's defaults."""
+    if document is None or isinstance(document, str):
+        return space_of(family, task, document or OWN)
     names = [parameter.name for parameter in parameters_of(document)[0]]
     return SearchSpace.from_json(document, default=family.defaults(names, task))
 

@@ -9,34 +9,59 @@ from typing import Any, Self
 
 from flora.aggregator.aggregation import Aggregation
 from flora.aggregator.choose import Candidate, Objective
-from flora.aggregator.verdict import Basis, Decision, gamma
+from flora.aggregator.comparison import Comparison, mean_loss
+from flora.aggregator.verdict import LEVEL, Basis, Decision, Grade, Verdict, gamma
 from flora.core.codec import FLAT, to_document, to_json
 from flora.core.documents import Format
 from flora.core.rules import check
 from flora.problem.schema import Schema
 from flora.problem.space import Config, SearchSpace
-from flora.problem.trials import Gain, PartyTrials
+from flora.problem.trials import Gain, PartyTrials, loss_of
 from flora.program.request import Request
 from flora.program.single_shot import Outcome
 
 MODEL = "model.flora"
+ONE_ERROR = 0.68  # how often an interval of one standard error either side holds
 LIBRARIES = ("numpy", "optuna", "pandas", "scikit-learn", "scipy", "skops")
 FORMAT = Format("flora-result", most=256 * 2**20)
 
 
 @dataclass(frozen=True)
 class StatedGain:
-    """A gain with the ends of its interval of one standard error."""
+    """A gain with the ends of an interval, and how often such an interval holds the truth."""
 
     estimate: float
     low: float
     high: float
     standard_error: float
+    level: float = ONE_ERROR
 
     @classmethod
     def of(cls, gain: Gain) -> Self:
-        """Return a gain as it is stated."""
+        """Return a gain within one standard error."""
         return cls(gain.estimate, gain.low, gain.high, gain.error)
+
+    @classmethod
+    def by(cls, verdict: Verdict) -> Self:
+        """Return the gain of a verdict, within the interval that counts what it was chosen from."""
+        low, high = verdict.interval
+        return cls(verdict.stated, low, high, verdict.gain.error, LEVEL)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a verdict rests on."""
+
+    basis: Basis  # "trained": federated trainings on all rows; "measured": each party on its own; "predicted": neither
+    chosen_from: int  # configs that the same evidence chose from: the grade counts them
+    gain: float  # as it was seen; stated is less, for what is chosen looks better than it is
+    chance: float  # how probable, at most, so high a gain is where nothing is to be gained
+    degrees_of_freedom: float | None  # of Student's t; null where the error is as good as known
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Self:
+        """Return what a verdict rests on."""
+        return cls(verdict.basis, verdict.chosen_from, verdict.gain.estimate, verdict.chance, verdict.gain.degrees)
 
 
 @dataclass(frozen=True)
@@ -115,11 +140,31 @@ class CandidateResult:
 
 
 @dataclass(frozen=True)
+class ModelScore:
+    """How good a model is of the trained config: federated ones, each judged on a fold of all rows that it left out."""
+
+    score: float
+    standard_error: float  # over the folds
+    folds: int
+    default_score: float  # of the default config, on the same folds
+
+    @classmethod
+    def of(cls, comparison: Comparison, scoring: str, *, used: bool) -> Self | None:
+        """Return the score of what is trained; None of a single fold."""
+        losses = comparison.recommended if used else comparison.default
+        mean, default = mean_loss(losses), mean_loss(comparison.default)
+        if mean is None or default is None:
+            return None
+        return cls(loss_of(scoring, mean.estimate), mean.error, len(losses), loss_of(scoring, default.estimate))
+
+
+@dataclass(frozen=True)
 class TrainingResult:
-    """One federated training, and its loss on the rows that were held out, where there were any."""
+    """One federated training, and its loss on the rows that were held or left out, where there were any."""
 
     config: Config
     held_loss: float | None
+    fold: int | None = None  # of every party's rows, which it left out; None: it used all, and is the model
 
 
 @dataclass(frozen=True)
@@ -129,7 +174,8 @@ class Result:
     config: Config
     default: Config | None
     verdict: Decision | None
-    verdict_basis: Basis | None
+    grade: Grade | None
+    evidence: Evidence | None
     expected_gain: StatedGain | None
     predicted_loss: float
     predicted_loss_error: float
@@ -154,6 +200,7 @@ class Result:
     chosen_in_training: tuple[str, ...] = ()
     trainings: tuple[TrainingResult, ...] = ()
     training: str | None = None  # how the parties trained together, in a sentence
+    model_score: ModelScore | None = None  # None: no federated models were compared
     model: str | None = None
     model_digest: str | None = None
     schema: Schema | None = None
@@ -197,8 +244,9 @@ def result_of(outcome: Outcome, request: Request, seconds: Mapping[str, float]) 
         config=found.recommendation.config,
         default=dict(first.space.default) or None,
         verdict=verdict.decision if verdict else None,
-        verdict_basis=verdict.basis if verdict else None,
-        expected_gain=StatedGain.of(verdict.gain) if verdict else None,
+        grade=verdict.grade if verdict else None,
+        evidence=Evidence.of(verdict) if verdict else None,
+        expected_gain=StatedGain.by(verdict) if verdict else None,
         predicted_loss=found.recommendation.loss,
         predicted_loss_error=found.recommendation.error,
         objective=request.objective,
@@ -220,8 +268,11 @@ def result_of(outcome: Outcome, request: Request, seconds: Mapping[str, float]) 
         sampler=plan.sampler if plan else None,
         trained_config=trained.config if trained else None,
         chosen_in_training=trained.chosen if trained else (),
-        trainings=tuple(TrainingResult(training.config, training.loss) for training in outcome.trainings),
+        trainings=tuple(
+            TrainingResult(training.config, training.loss, training.fold) for training in outcome.trainings
+        ),
         training=found.family.note if trained and found.family else None,
+        model_score=_model_score(outcome),
         model=MODEL if trained else None,
         model_digest=hashlib.sha256(outcome.model).hexdigest() if trained else None,
         schema=outcome.schema,
@@ -229,6 +280,14 @@ def result_of(outcome: Outcome, request: Request, seconds: Mapping[str, float]) 
         certificate=to_json(outcome.certificate.to_json()) if outcome.certificate else None,
         seconds={name: round(value, 3) for name, value in seconds.items()},
     )
+
+
+def _model_score(outcome: Outcome) -> ModelScore | None:
+    verdict, comparison = outcome.found.verdict, outcome.comparison
+    if comparison is None:
+        return None
+    used = verdict is not None and verdict.decision == "use" and bool(comparison.recommended)
+    return ModelScore.of(comparison, outcome.found.trials[0].scoring, used=used)
 
 
 def versions() -> dict[str, str]:

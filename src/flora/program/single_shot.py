@@ -4,14 +4,14 @@ In process, by files and across machines it is this program that runs; what diff
 steps. :func:`recommend` is its middle: all but the agreement on columns and the training.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from flora.aggregator.aggregation import Aggregation, aggregate, conclude
 from flora.aggregator.certificate.bounds import certify
 from flora.aggregator.certificate.record import Certificate
-from flora.aggregator.choose import Objective, more_for_all, same_config
-from flora.aggregator.further_trainings import Training, TrainingSurface, best_of, next_config
+from flora.aggregator.choose import Objective, same_config
+from flora.aggregator.comparison import Comparison, Training, loss_of_training, trained_config
 from flora.errors import FloraError, InputError, TrialsError
 from flora.models import family_of
 from flora.problem.family import Family
@@ -49,15 +49,23 @@ class Outcome:
     model: bytes = b""
     notes: tuple[str, ...] = ()
     certificate: Certificate | None = None
+    comparison: Comparison | None = None  # None where no federated models were compared
 
     @property
     def trained(self) -> Training | None:
-        """The training that the model comes from, if there was one."""
-        return best_of(self.trainings) if self.trainings else None
+        """The training that the model comes from, if there was one: the last, on all rows."""
+        return self.trainings[-1] if self.trainings else None
 
 
 def single_shot(request: Request, families: Families = family_of) -> Program[Outcome]:
-    """Agree on columns, search locally, learn one surface, confirm its best configs, train once."""
+    """Recommend, and train what the verdict says on all rows."""
+    outcome = yield from recommend(request, families)
+    trainings, model = yield from train(outcome, request)
+    return replace(outcome, trainings=(*outcome.trainings, *trainings), model=model)
+
+
+def recommend(request: Request, families: Families = family_of) -> Program[Outcome]:
+    """Agree on columns, search locally, learn one surface, confirm its best configs, and compare federated models."""
     described = yield from asked(Describe(request.schema, request.task), DescribeReply)
     schema = request.schema or agree({reply.party: _schema(reply) for reply in described})
     plan = request.plan(schema.task, families)
@@ -66,10 +74,10 @@ def single_shot(request: Request, families: Families = family_of) -> Program[Out
     found, searched = yield from search(plan, schema, request, families(plan.family))
     found = yield from confirm(found, plan, schema, request)
     certificate = (yield from bound(found, plan, schema)) if request.certificate else None
-    trainings, model = yield from train(found, plan, schema, request)
+    found, comparison, trainings = yield from compare(found, plan, schema, request)
     replies: list[Reply] = [*described, *searched]
     notes = tuple(f"{reply.party}: {note}" for reply in replies for note in reply.notes)
-    return Outcome(found, plan, schema, trainings, model, notes, certificate)
+    return Outcome(found, plan, schema, trainings, b"", notes, certificate, comparison)
 
 
 def search(
@@ -106,48 +114,76 @@ def bound(found: Aggregation, plan: SearchPlan, schema: Schema) -> Program[Certi
     )
 
 
-def train(
+def compare(
     found: Aggregation, plan: SearchPlan, schema: Schema, request: Request
-) -> Program[tuple[tuple[Training, ...], bytes]]:
-    """Train once, or as often as was asked for; return all trainings, and the best one's model."""
-    if not request.trainings:
+) -> Program[tuple[Aggregation, Comparison | None, tuple[Training, ...]]]:
+    """Train recommendation and default together, without one fold of every party's rows after the other.
+
+    That is the only evidence at the size of all rows; the verdict is then its, and no other's.
+    """
+    if not request.compared_folds or not plan.space.default:
+        return found, None, ()
+    trainings: list[Training] = []
+    for fold in range(request.compared_folds):
+        for config in _compared(found, plan):
+            step = _step(config, found, plan, schema, fold, request)
+            replies = yield from asked(step, TrainReply)
+            trainings.append(_training(replies, request.objective, _counted(found), fold))
+    comparison = _comparison(trainings, len(_compared(found, plan)))
+    verdict = comparison.verdict if comparison else None
+    return (replace(found, verdict=verdict) if verdict else found), comparison, tuple(trainings)
+
+
+def train(outcome: Outcome, request: Request) -> Program[tuple[tuple[Training, ...], bytes]]:
+    """Train what the verdict says on all rows; return the training and its model."""
+    if request.trainings == 0:
         return (), b""
-    counted = counts_by_held_rows(sum(party.rows or 0 for party in found.trials))
-    path = found.path if counted else None
-    first = _first_configs(found, plan, path)
-    done: list[Training] = []
-    models: list[bytes] = []
-    for number in range(request.trainings):
-        config = first[number] if number < len(first) else _next(request, plan, found, path, done)
-        wanted = {**config, path.name: path.furthest(len(found.trials))} if path else config
-        held = HELD if path or request.trainings > 1 else 0.0
-        replies = yield from asked(Train(plan, schema, dict(wanted), held, path is not None), TrainReply)
-        done.append(_training(replies, request.objective, (path.name,) if path else ()))
-        models.append(_model(replies))
-        if request.trainings > 1 and done[-1].loss is None:
-            raise InputError("several trainings are compared on a third of each party's rows, and all have too few")
-    return tuple(done), models[done.index(best_of(done))]
+    use = outcome.found.verdict is not None and outcome.found.verdict.decision == "use"
+    training, model = yield from train_with(None if not use else outcome.found.recommendation.config, outcome, request)
+    return (training,), model
 
 
-def _first_configs(found: Aggregation, plan: SearchPlan, path: Path | None) -> list[Config]:
-    """Return the recommendation and the default, what the verdict says first; one where they train to the same."""
-    default, recommended = plan.space.default, found.recommendation.config
-    use = found.verdict is not None and found.verdict.decision == "use"
-    first = [recommended, default] if use else [default, recommended]
-    if same_config(*(path.at_top(config) if path else config for config in first)):
-        return first[:1]  # trees that a training counts itself are no difference
-    return first
+def train_with(config: Config | None, outcome: Outcome, request: Request) -> Program[tuple[Training, bytes]]:
+    """Train a config on all rows, or the default; return the training and its model."""
+    found, plan, schema = outcome.found, outcome.plan, outcome.schema
+    if plan is None or schema is None:
+        raise FloraError("trials alone do not say which rows are to be trained on")
+    step = _step(plan.space.default if config is None else config, found, plan, schema)
+    replies = yield from asked(step, TrainReply)
+    return _training(replies, request.objective, _counted(found)), _model(replies)
 
 
-def _next(
-    request: Request, plan: SearchPlan, found: Aggregation, counted: Path | None, done: Sequence[Training]
-) -> Config:
-    """Return what to train after the recommendation and the default."""
-    path = found.path
-    grows = found.grows | ({path.name} if path else set())
-    factor = more_for_all(len(found.trials), request.objective)
-    config = next_config(TrainingSurface(found.surface, plan.space, counted, grows, factor), done, plan.seed)
-    return {**plan.space.default, **config}  # what the training chooses itself has its place, too
+def _compared(found: Aggregation, plan: SearchPlan) -> list[Config]:
+    """Return the default and the recommendation, or the default alone where they train to the same model."""
+    counted = _counted(found)
+    pair = [plan.space.default, found.recommendation.config]
+    same = same_config(*(counted.at_top(config) if counted else config for config in pair))
+    return pair[:1] if same else pair  # trees that a training counts itself are no difference
+
+
+def _comparison(trainings: Sequence[Training], configs: int) -> Comparison | None:
+    """Return the losses of both configs' trainings; None where a fold has none: a class was missing in it."""
+    losses = [training.loss for training in trainings if training.loss is not None]
+    if len(losses) < len(trainings):
+        return None
+    return Comparison(tuple(losses[::configs]), tuple(losses[1::2]) if configs > 1 else ())
+
+
+def _counted(found: Aggregation) -> Path | None:
+    """Return the path whose place the training chooses itself, where there is one and rows enough."""
+    return found.path if counts_by_held_rows(sum(party.rows or 0 for party in found.trials)) else None
+
+
+def _step(
+    config: Config, found: Aggregation, plan: SearchPlan, schema: Schema, fold: int = 0, request: Request | None = None
+) -> Train:
+    """Return a training on all rows, or, for a request that compares, on all but one fold of them."""
+    path = _counted(found)
+    wanted = {**config, path.name: path.furthest(len(found.trials))} if path else config
+    whole = Train(plan, schema, dict(wanted), HELD if path else 0.0, path is not None)
+    if request is None:
+        return whole
+    return replace(whole, fold=fold, folds=request.compared_folds, apart=request.objective == "worst")
 
 
 def _schema(reply: DescribeReply) -> Schema:
@@ -174,20 +210,11 @@ def _confirmations(reply: ConfirmReply, plan: SearchPlan) -> tuple[Confirmation,
     return reply.confirmations
 
 
-def _training(replies: Sequence[TrainReply], objective: Objective, chosen: tuple[str, ...]) -> Training:
-    """Return what came of a training; the parties' losses on held-out rows count by rows, or the worst of them does."""
-    configs = [reply.config for reply in replies]
-    if any(config != configs[0] for config in configs):
-        raise FloraError("the parties ended the training with different configs")
-    judged: Mapping[str, tuple[float, int]] = {
-        reply.party: (reply.held_loss, reply.rows) for reply in replies if reply.held_loss is not None
-    }
-    if not judged:
-        return Training(configs[0], None, chosen)
-    if objective == "worst":
-        return Training(configs[0], max(loss for loss, _ in judged.values()), chosen)
-    mean = sum(loss * rows for loss, rows in judged.values()) / sum(rows for _, rows in judged.values())
-    return Training(configs[0], mean, chosen)
+def _training(
+    replies: Sequence[TrainReply], objective: Objective, counted: Path | None, fold: int | None = None
+) -> Training:
+    chosen = (counted.name,) if counted else ()
+    return Training(trained_config(replies), loss_of_training(replies, objective), chosen, fold)
 
 
 def _model(replies: Sequence[TrainReply]) -> bytes:

@@ -10,11 +10,11 @@ from flora_lab.main import main
 
 
 def test_counts_what_was_said() -> None:
-    said = [Said("use", 0.04, "measured"), Said("keep-defaults", 0.0, "measured")]
+    said = [Said("use", 0.04, "likely", 0.1), Said("keep-defaults", 0.0, "not shown", 1.0)]
     found = counted([*said, *said])
     assert (found["runs"], found["use"], found["rate"], found["rate_error"]) == (4, 2, 0.5, 0.25)
     assert (found["gain"], found["gain_of_use"]) == pytest.approx((0.02, 0.04))
-    assert found["bases"] == {"measured": 4}
+    assert found["grades"] == {"likely": 2, "not shown": 2}
     assert counted(said[1:])["gain_of_use"] is None
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from flora.aggregator.aggregation import Aggregation, aggregate
 from flora.aggregator.propose import Recommendation
 from flora.aggregator.surface import SurfaceChoice, SurfaceKind
+from flora.aggregator.verdict import Verdict
 from flora.outcome.report.analysis import Analysis
 from flora.problem.schema import Column, Schema
 from flora.problem.space import SearchSpace
@@ -15,6 +16,7 @@ from flora.problem.trials import FailedTrial, Gain, PartyTrials, Trial
 from flora.program.request import Request
 from flora.program.result import (
     CandidateResult,
+    Evidence,
     MeasuredGain,
     PartyResult,
     Result,
@@ -72,12 +74,14 @@ def tuned(names: Sequence[str], space: SearchSpace = MIXED, surface: str = "aplm
     result, trials = aggregated(names, space, surface, **sizes)
     gains = [0.01 + 0.002 * k for k in range(len(trials))]
     estimate = sum(gains) / len(gains)
+    verdict = Verdict(Gain(estimate, 0.004), "measured")
     columns = (Column("age", "numeric"), Column(names[0], "categorical", ("A",)))
     found = replace(
         result,
         verdict="use",
-        verdict_basis="measured",
-        expected_gain=StatedGain.of(Gain(estimate, 0.004)),
+        grade=verdict.grade,
+        evidence=Evidence.of(verdict),
+        expected_gain=StatedGain.by(verdict),
         parties=tuple(_measured(party, gain, result) for party, gain in zip(result.parties, gains, strict=True)),
         candidates=tuple(
             CandidateResult(config, config, True, StatedGain.of(Gain(gain, 0.004)))

@@ -132,7 +132,7 @@ class TestPage:
     def test_says_the_verdict_and_the_gain_first(self, whole: str) -> None:
         text = Outline(whole).text
         answer = text[text.index("Use the recommended") : text.index("γp")]
-        assert "Expected gain in balanced_accuracy: +0.0110, between +0.0070 and +0.0150" in answer
+        assert "Expected gain in balanced_accuracy: +0.0110, between +0.0044 and +0.0176" in answer
 
     def test_same_bytes_whatever_the_order_of_parties(self, whole: str) -> None:
         result, trials = tuned(["north", "west"])
@@ -222,25 +222,32 @@ class TestPage:
         result, _ = tuned(["a", "b"])
         assert "worst off" in basis(replace(result, objective="worst"))
         assert "either end is left out" in basis(replace(result, parties=result.parties * 3))
-        assert "not a measurement" in basis(replace(result, verdict_basis="predicted"))
+        assert "not a measurement" in basis(
+            replace(result, parties=tuple(replace(p, measured=None) for p in result.parties))
+        )
 
     def test_lists_several_trainings_and_what_was_chosen_inside(self) -> None:
         result, trials = tuned(["a", "b"])
         config = result.config
-        several = (TrainingResult(config, 0.25), TrainingResult(MIXED.default, 0.125))
+        several = (
+            TrainingResult(MIXED.default, 0.25, 0),
+            TrainingResult(config, 0.125, 0),
+            TrainingResult(config, 0.5),
+        )
         more = replace(result, trainings=several, chosen_in_training=("depth",))
         run = Analysis.of(replace(more, trained_config={**config, "depth": 4}), trials)
         text = Outline(answer(run)).text
-        assert "2 federated models were trained, and the one with the lowest loss was kept." in text
+        assert "2 federated trainings compared the default and the recommendation" in text
         assert "depth = 4 was chosen inside the training, by rows held out." in text
         past = replace(run, result=replace(more, trained_config={**config, "depth": 7}))
         words = "depth = 7 was chosen inside the training, by rows held out (past the range that each party searches"
         assert words in Outline(answer(past)).text
         assert "past the range" not in text
-        assert "this run took 2." in Outline(cost(run)).text
+        assert "this run took 3." in Outline(cost(run)).text
         left = Outline(disclosure(run)).text
         assert "losses on held-out rows, to choose depth" in left
         assert "the first pass's loss on a third of its rows" in left
+        assert "on the fold that a training left out; no model of it" in left
 
     def test_says_what_left_in_the_confirmation_and_in_the_training(self, whole: str) -> None:
         text = Outline(whole).text

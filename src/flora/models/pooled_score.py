@@ -1,0 +1,93 @@
+"""The score on rows that all parties left out, from sums over the parties: no party's own score is needed.
+
+Any score of predicted classes comes from how often each class was taken for each other one, and R² from four sums. The
+others are means over rows, as a log loss is, or taken as such: the area under a curve is the mean of the parties'.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import confusion_matrix, get_scorer
+
+from flora.errors import DataError
+from flora.models.family import Model
+from flora.models.rows import Rows
+from flora.models.scored import quiet, score_of
+
+Floats = NDArray[np.float64]
+
+
+def score_sums(model: Model, rows: Rows, scoring: str) -> Floats:
+    """Return one party's numbers; :func:`score_from` makes a score of their sum over the parties."""
+    classes = len(rows.schema.classes)
+    if by_classes(scoring, classes):
+        taken = confusion_matrix(rows.y, model.predict(rows.X), labels=np.arange(classes)) if len(rows) else 0
+        return np.zeros(classes**2) + np.ravel(taken)
+    if scoring == "r2":
+        y, missed = np.asarray(rows.y, dtype=np.float64), rows.y - model.predict(rows.X) if len(rows) else np.zeros(0)
+        return np.array([len(y), y.sum(), np.square(y).sum(), np.square(missed).sum()])
+    if scoring == "neg_log_loss":  # scikit-learn has none of rows of one class
+        return np.array([len(rows), _log_likelihood(model, rows)])
+    score = score_of_party(model, rows, scoring)
+    return np.zeros(2) if score is None else np.array([len(rows), len(rows) * score])
+
+
+def score_from(total: Floats, scoring: str, classes: int) -> float | None:
+    """Return the score on the rows of all parties, or None where they have none: no rows, or a class is missing."""
+    if by_classes(scoring, classes):
+        return _score_of_classes(total.reshape(classes, classes), scoring)
+    if scoring == "r2":
+        rows, total_y, squares, missed = total
+        spread = squares - total_y**2 / rows if rows else 0.0
+        return float(1 - missed / spread) if spread > 0 else None
+    return float(total[1] / total[0]) if total[0] else None
+
+
+def by_classes(scoring: str, classes: int) -> bool:
+    """Whether a score is one of predicted classes, not of probabilities or numbers."""
+    if not classes:
+        return False
+    try:
+        _score_of_classes(np.eye(classes), scoring)
+    except (AttributeError, TypeError, ValueError):  # it wants probabilities, no weights, or two classes
+        return False
+    return True
+
+
+def _score_of_classes(taken: Floats, scoring: str) -> float | None:
+    if not taken.sum(axis=1).all():
+        return None
+    true, predicted = np.nonzero(taken)
+    with quiet():
+        said = _Said(len(taken))
+        score = get_scorer(scoring)(said, predicted[:, None], true, sample_weight=taken[true, predicted])
+    return float(score)
+
+
+def _log_likelihood(model: Model, rows: Rows) -> float:
+    found = model.predict_proba(rows.X) if len(rows) else np.ones((0, 1))
+    if found is None:
+        raise DataError("a log loss needs probabilities, and this model has none")
+    return float(np.log(np.maximum(found[np.arange(len(rows)), rows.y], np.finfo(np.float64).eps)).sum())
+
+
+def score_of_party(model: Model, rows: Rows, scoring: str) -> float | None:
+    """Return a model's score on one party's rows, or None where so few have none, as a log loss of one class."""
+    if not len(rows):
+        return None
+    try:
+        score = score_of(model, rows, scoring)
+    except ValueError:  # scikit-learn's
+        return None
+    return score if np.isfinite(score) else None
+
+
+class _Said(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that says what it is given: scorers see a table of classes as predictions."""
+
+    def __init__(self, classes: int) -> None:
+        self.classes_ = np.arange(classes)
+
+    def predict(self, X: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the only column."""
+        return X[:, 0]

@@ -5,13 +5,14 @@ from typing import Any
 
 from flora.aggregator.aggregation import aggregate
 from flora.aggregator.surface import SURFACES, SurfaceChoice
-from flora.aggregator.verdict import predicted_verdict
+from flora.aggregator.verdict import predicted_verdict, tried_configs
 from flora.engines.threads import in_process
 from flora.models import family_of
 from flora.models.rows import Rows, encode
 from flora.party.gate import Gate
 from flora.party.party import Party
 from flora.party.table import Table, describe
+from flora.problem.family import PAPER
 from flora.problem.messages import Confirmation, ConfirmReply, Reply, SearchReply, Step
 from flora.problem.trials import PartyTrials
 from flora.program.drive import Ask, drive
@@ -106,7 +107,7 @@ def _record(cell: Cell, pooled: PartyTrials, bench: Bench) -> Record:
         said.trials,
         {party: tuple(found) for party, found in said.confirmed.items()},
         minima,
-        predicted_verdict(found["aplm"].surface, plan.space, minima["aplm"]).gain,
+        predicted_verdict(found["aplm"].surface, plan.space, minima["aplm"], tried_configs(said.trials)).gain,
         pooled.best.config,
         truths,
         versions(),
@@ -156,6 +157,7 @@ def _request(family: str, protocol: Protocol, seed: int) -> Request:
     """Return what the product is asked for, but for the training."""
     return Request(
         family,
+        space=PAPER,  # that of the stored cells
         task="classification",
         trials=protocol.trials,
         folds=protocol.folds,

@@ -11,7 +11,7 @@ from flora.aggregator.aggregation import aggregate
 from flora.aggregator.propose import recommend
 from flora.aggregator.surface import LossSurface, SurfaceChoice
 from flora.models import family_of
-from flora.problem.family import space_of
+from flora.problem.family import PAPER, space_of
 from flora.problem.space import Config, Points, SearchSpace
 from flora.problem.trials import PartyTrials
 from flora.surrogate.regressors import Losses
@@ -32,7 +32,7 @@ WIDE: Mapping[str, Mapping[str, Mapping[str, float]]] = {  # the ends that diffe
 
 def box_of(family: str, box: str) -> SearchSpace:
     """Return the space of a family that the parties search."""
-    published = space_of(family_of(family), "classification")
+    published = space_of(family_of(family), "classification", PAPER)
     if box == "published":
         return published
     wider = [replace(p, **WIDE[family].get(p.name, {})) for p in published.parameters]  # type: ignore[arg-type]

@@ -59,7 +59,7 @@ def add_search(parser: Any) -> None:
     search.add_argument(
         "--model", default=Request.family, help=f"{', '.join(FAMILIES)} or package.module:Estimator (%(default)s)"
     )
-    search.add_argument("--space", type=Path, metavar="FILE", help="your own search space, as JSON")
+    search.add_argument("--space", metavar="FILE", help="your own search space, as JSON, or paper: the published one")
     search.add_argument(
         "--aggregator-hps",
         action="store_true",

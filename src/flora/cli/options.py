@@ -10,6 +10,7 @@ from flora.aggregator.choose import Objective
 from flora.aggregator.surface import SurfaceChoice
 from flora.errors import InputError
 from flora.party.table_format import Say, TableFormat
+from flora.problem.family import PAPER
 from flora.problem.schema import Schema, Task
 from flora.problem.space_formats import read_space
 from flora.program.request import Request
@@ -45,7 +46,7 @@ class SearchOptions:
     """The local search."""
 
     model: str
-    space: Path | None
+    space: str | None
     aggregator_hps: bool
     trials: int
     send: int | None
@@ -59,7 +60,7 @@ class SearchOptions:
         """Return what these options ask for; ``more`` are the fields that they say nothing of."""
         return Request(
             family=self.model,
-            space=read_space(self.space) if self.space else None,
+            space=_space(self.space),
             aggregator_hps=self.aggregator_hps,
             task=self.task,
             schema=table.consortium_schema(),
@@ -111,6 +112,11 @@ def check_jobs(jobs: int) -> None:
 def stem(path: str) -> str:
     """Return a party's name by its file's."""
     return Path(path).name.split(".")[0] or Path(path).name
+
+
+def _space(given: str | None) -> Any:
+    """Return a space of the user's own as JSON, or the name of one of the family's."""
+    return given if given is None or given == PAPER else read_space(given)
 
 
 def options_of(kind: type[O], parsed: Namespace) -> O:

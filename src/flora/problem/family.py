@@ -7,7 +7,8 @@ from flora.errors import InputError
 from flora.problem.schema import Task
 from flora.problem.space import Config, SearchSpace
 
-OWN, FEDERATED = "own", "federated"  # the names of a family's spaces: its own, and that with the aggregator's HPs
+# The names of a family's spaces: its own, the one that the paper publishes, and its own with the aggregator's HPs.
+OWN, PAPER, FEDERATED = "own", "paper", "federated"
 
 
 class Family(Protocol):
@@ -50,6 +51,8 @@ class Family(Protocol):
 def space_of(family: Family, task: Task, name: str = OWN) -> SearchSpace:
     """Return one of a family's spaces."""
     spaces = family.spaces(task)
+    if name == PAPER and PAPER not in spaces:  # it is the family's own
+        name = OWN
     if name in spaces:
         return spaces[name]
     if name == FEDERATED:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from flora.aggregator.surface import SURFACES
 from flora.models import family_of
-from flora.problem.family import space_of
+from flora.problem.family import PAPER, space_of
 from flora.problem.messages import Confirmation
 from flora.problem.path import Path, family_path
 from flora.problem.space import Config
@@ -36,7 +36,7 @@ def made_up_record(
     predicted: Gain | None = None,
 ) -> Record:
     """Return a cell of the default, one other candidate and a best config."""
-    space = space_of(family_of(family), "classification")
+    space = space_of(family_of(family), "classification", PAPER)
     default, other, best = space.default, OTHER[family], BEST[family]
     names = [f"party-{k}" for k in range(1, parties + 1)]
     tried = tuple(Trial(config, local(config), 0.01, 5, rows) for config in (default, other))

@@ -6,7 +6,7 @@ import pytest
 
 from flora.models import family_of
 from flora.party.table import describe
-from flora.problem.family import space_of
+from flora.problem.family import PAPER, space_of
 from flora.problem.messages import ConfirmReply, DescribeReply, Reply, SearchReply, Step, Train
 from flora.problem.space import Config
 from flora.problem.trials import Gain, PartyTrials
@@ -21,7 +21,7 @@ RULE = {rule.name: rule.pick for rule in RULES}
 
 
 def default_of(family: str) -> Config:
-    return space_of(family_of(family), "classification").default
+    return space_of(family_of(family), "classification", PAPER).default
 
 
 def other_is_better(config: Config) -> float:

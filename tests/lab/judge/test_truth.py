@@ -13,7 +13,7 @@ from flora_lab.judge.truth import measure_truths
 
 TRAINED: Config = {"max_iter": 27, "learning_rate": 0.02, "min_samples_leaf": 5, "l2_regularization": 0.01}
 OTHER: Config = {"max_iter": 33, "learning_rate": 0.3, "min_samples_leaf": 2, "l2_regularization": 0.5}
-PLAN = Request("hgb", trials=2, folds=2).plan("classification")
+PLAN = Request("hgb", "paper", trials=2, folds=2).plan("classification")
 
 
 @pytest.fixture(scope="module")

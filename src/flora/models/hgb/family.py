@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flora.core.collective import Alone, Collective
+from flora.models.class_weights import BALANCE, class_weights
 from flora.models.family import Held, Scores, Trained
 from flora.models.hgb.bins import agree_on_bins
 from flora.models.hgb.boosting import Boosting
@@ -14,7 +15,8 @@ from flora.models.hgb.path_scores import Fold
 from flora.models.hgb.settings import Settings, default_of
 from flora.models.hgb.tree_count import best_tree_count
 from flora.models.rows import Rows
-from flora.problem.family import OWN
+from flora.problem.family import OWN, PAPER
+from flora.problem.parameters import Parameter
 from flora.problem.schema import Schema, Task
 from flora.problem.space import Config, Integer, Real, SearchSpace
 
@@ -32,14 +34,18 @@ class GradientBoosting:
     grows: frozenset[str] = frozenset()
 
     def spaces(self, task: Task) -> Mapping[str, SearchSpace]:
-        """Return the paper's space, with scikit-learn's defaults."""
-        parameters = (
+        """Return the paper's space with scikit-learn's defaults, and before it the same with the weight of classes."""
+        paper: tuple[Parameter, ...] = (
             Integer("max_iter", 10, 200),
             Real("learning_rate", 1e-3, 1.0, "log"),
             Integer("min_samples_leaf", 1, 40),
             Real("l2_regularization", 1e-4, 1.0, "log"),
         )
-        return {OWN: SearchSpace(parameters, self.defaults([parameter.name for parameter in parameters], task))}
+        own = (*paper, Real(BALANCE, 0.0, 1.0)) if task == "classification" else paper
+        return {
+            name: SearchSpace(found, self.defaults([parameter.name for parameter in found], task))
+            for name, found in {OWN: own, PAPER: paper}.items()
+        }
 
     def defaults(self, names: Sequence[str], task: Task) -> Config:  # noqa: ARG002  (the same for all tasks)
         """Return scikit-learn's defaults of the named HPs."""
@@ -68,7 +74,8 @@ class GradientBoosting:
         """
         settings = Settings.of(config)
         bins = agree_on_bins(rows, settings.max_bins, collective)
-        boosting = Boosting.begin(rows, bins, settings, collective, seed)
+        weights = class_weights(rows, settings.class_balance, collective)
+        boosting = Boosting.begin(rows, bins, settings, collective, seed, weights)
         model = BoostedTrees(boosting.start, tuple(boosting.iterations()), rows.schema)
         if held is None:
             return Trained(model, config)

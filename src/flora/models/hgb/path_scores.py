@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flora.core.collective import Alone, Floats
+from flora.models.class_weights import class_weights
 from flora.models.hgb.bins import Bins, agree_on_bins
 from flora.models.hgb.boosting import Boosting
 from flora.models.hgb.model import answers, probabilities
@@ -50,7 +51,8 @@ class Fold:
 
     def scores(self, settings: Settings, stops: Sequence[int], scoring: str, seed: int) -> Iterator[tuple[int, float]]:
         """Yield each number of trees in ``stops``, ascending, with its score; who has heard enough leaves the loop."""
-        boosting = Boosting.begin(self.train, self.bins, settings, Alone(), seed)
+        weights = class_weights(self.train, settings.class_balance, Alone())
+        boosting = Boosting.begin(self.train, self.bins, settings, Alone(), seed, weights)
         scores = np.zeros((len(self.test), len(boosting.start)), order="F") + boosting.start
         for count, trees in enumerate(boosting.iterations(), start=1):
             for k, tree in enumerate(trees):

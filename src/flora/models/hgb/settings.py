@@ -24,6 +24,7 @@ class Settings:
     max_depth: int = NO_LIMIT
     max_features: float = 1.0
     max_bins: int = MOST_BINS
+    class_balance: float = 0.0  # how far rare classes count more: see class_weights.py
 
     def __post_init__(self) -> None:
         for name, (allowed, rule) in _RULES.items():
@@ -55,6 +56,7 @@ _RULES: dict[str, Rule] = {
     "max_leaf_nodes": (lambda value: value >= 2, "at least 2"),
     "max_depth": (lambda value: value >= 1 or value == NO_LIMIT, f"at least 1, or {NO_LIMIT} for no limit"),
     "max_features": (lambda value: 0 < value <= 1, "a share above 0 and at most 1"),
+    "class_balance": (lambda value: 0 <= value <= 1, "between 0 and 1"),
     "max_bins": (lambda value: 2 <= value <= MOST_BINS, f"between 2 and {MOST_BINS}"),
 }
 

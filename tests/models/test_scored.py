@@ -1,15 +1,19 @@
 """A model's score is scikit-learn's own, whatever ways to predict the model has."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from sklearn import metrics
 
 from flora.models.rows import Rows
-from flora.models.scored import score_of
+from flora.models.scored import accuracy, balanced_accuracy, score_of
 from flora.problem.schema import Column, Schema
 
 X = np.array([[0.1], [0.4], [0.35], [0.8], [0.7]])
@@ -77,3 +81,12 @@ def test_rows_without_a_class_warn_nobody() -> None:
     assert np.isnan(score_of(Threshold(), rows(Y[:2]), "roc_auc"))
     with pytest.raises(ValueError, match="label"):
         score_of(Threshold(), rows(Y[:2]), "neg_log_loss")
+
+
+@given(arrays(np.int64, st.integers(1, 30), elements=st.integers(0, 3)), st.data())
+def test_what_is_counted_here_is_scikit_learns_to_the_last_bit(y: NDArray[Any], data: st.DataObject) -> None:
+    labels = data.draw(arrays(np.int64, len(y), elements=st.integers(0, 3)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert accuracy(y, labels) == metrics.accuracy_score(y, labels)
+        assert balanced_accuracy(y, labels) == metrics.balanced_accuracy_score(y, labels)

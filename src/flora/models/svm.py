@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.metrics import get_scorer
-from sklearn.svm import SVC
 
-from flora.core.collective import Alone, Collective
+from flora.core.collective import Collective
 from flora.errors import DataError, FloraError, InputError
 from flora.models.arrays import document_of, document_to_bytes, floats_of, floats_to_bytes
 from flora.models.encoding import Encoding, fit_encoding
 from flora.models.family import Held, Scores, Trained
+from flora.models.kernel_machine import answers
 from flora.models.rows import Rows
+from flora.models.scored import score_of
 from flora.problem.family import OWN
 from flora.problem.schema import Schema, Task
 from flora.problem.space import Config, Real, SearchSpace
@@ -30,7 +30,6 @@ from flora.randomness import stream
 Floats = NDArray[np.float64]
 MOST_STEPS = 200  # Newton needs 5 to 30; more means that something is wrong
 BLOCK = 10_000  # rows whose features are held at once when predicting
-CACHE = 500  # MB for the exact kernel; libsvm takes what it needs of it
 STEPS = 0.5 ** np.arange(30)  # of the line search, all tried in one exchange
 LONGEST = math.sqrt(3)  # no row of features is longer: sum of 2 / D cos^2 <= 2, and the constant 1
 ROUNDING = 1e-9  # a decision value is not moved by less on purpose: the line search would follow rounding errors
@@ -136,14 +135,12 @@ class SupportVectors:
     ) -> Scores:
         """Return the score of the exact kernel machine, which has no randomness."""
         _check_names(config)
-        encoding = fit_encoding(train, Alone())
-        machine = SVC(kernel="rbf", class_weight="balanced", cache_size=CACHE, **{**DEFAULT, **config})
-        machine.fit(encoding(train.X), train.y)
+        settings = {name: float(value) for name, value in {**DEFAULT, **config}.items()}
+        said = answers(train, test, **settings)
         try:
-            score = get_scorer(scoring)(machine, encoding(test.X), test.y)
+            return [(config, score_of(said, test, scoring))]
         except AttributeError as error:
             raise InputError(f"scoring {scoring!r} needs probabilities, and svm gives none: {error}") from error
-        return [(config, float(score))]
 
     def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
         """Do nothing: only sums leave a party."""

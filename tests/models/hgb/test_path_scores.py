@@ -5,6 +5,7 @@ from flora.models.hgb import path_scores
 from flora.models.hgb.boosting import Boosting
 from flora.models.hgb.path_scores import Fold
 from flora.models.hgb.settings import Settings
+from flora.models.recent import Recent
 from flora.models.rows import Rows
 from tests.models.hgb.tables import table
 
@@ -39,7 +40,7 @@ def test_scores_come_in_order_and_once_each() -> None:
 
 
 def test_a_fold_is_recalled_and_only_the_same_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path_scores, "_recent", {})
+    monkeypatch.setattr(path_scores, "_recent", Recent())
     train, test = halves()
     first = Fold.recalled(train, test, 255)
     again = Fold.recalled(Rows(train.X.copy(), train.y.copy(), train.schema), test, 255)
@@ -52,15 +53,3 @@ def test_a_fold_is_recalled_and_only_the_same_one(monkeypatch: pytest.MonkeyPatc
     other[0] = (other[0] + 1) % 3
     assert Fold.recalled(Rows(train.X, other, train.schema), test, 255) is not first
     assert Fold.recalled(train, train, 255) is not first
-
-
-def test_only_so_many_folds_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path_scores, "_recent", {})
-    monkeypatch.setattr(path_scores, "RECENT", 2)
-    train, test = halves()
-    first = Fold.recalled(train, test, 255)
-    Fold.recalled(train, test, 10)
-    assert Fold.recalled(train, test, 255) is first  # it is the latest now
-    Fold.recalled(train, test, 20)
-    assert len(path_scores._recent) == 2
-    assert Fold.recalled(train, test, 255) is first

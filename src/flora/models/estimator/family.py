@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from flora.core.collective import Alone, Collective
 from flora.errors import DataError, InputError, SpaceError
 from flora.models.arrays import document_of, document_to_bytes
+from flora.models.encoded_fold import EncodedFold
 from flora.models.encoding import Encoding, fit_encoding
 from flora.models.estimator.row_guard import without_rows
 from flora.models.estimator.stored import read_stored, store
 from flora.models.family import Held, Scores, Trained
 from flora.models.rows import Rows
+from flora.models.scored import OF_LABELS
 from flora.problem.schema import Schema, Task
 from flora.problem.space import Config, SearchSpace
 from flora.randomness import derived_seed
@@ -97,12 +99,15 @@ class AnyEstimator:
         from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
         from sklearn.metrics import get_scorer
 
-        encoding = fit_encoding(train, Alone())
+        fold = EncodedFold.recalled(train, test)
+        dense, unseen = fold.train.copy(), fold.test.copy()  # an estimator may write into what it is given
         with warnings.catch_warnings():
             for category in (ConvergenceWarning, UndefinedMetricWarning):
                 warnings.simplefilter("ignore", category)
-            model = self._configured(config, derived_seed(seed, "fit")).fit(encoding(train.X), train.y)
-            return [(config, float(get_scorer(scoring)(model, encoding(test.X), test.y)))]
+            model = self._configured(config, derived_seed(seed, "fit")).fit(dense, train.y)
+            if scoring in OF_LABELS and train.schema.classes:
+                return [(config, OF_LABELS[scoring](test.y, model.predict(unseen)))]
+            return [(config, float(get_scorer(scoring)(model, unseen, test.y)))]
 
     def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
         """Raise if the model keeps rows, or is none that can be stored."""

@@ -5,7 +5,6 @@ A fit is the training itself, by a party alone: what is tuned is what is trained
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import Any, Self
 
 import numpy as np
@@ -17,11 +16,10 @@ from flora.models.hgb.bins import Bins, agree_on_bins
 from flora.models.hgb.boosting import Boosting
 from flora.models.hgb.model import answers, probabilities
 from flora.models.hgb.settings import Settings
+from flora.models.recent import Recent, digest_of
 from flora.models.rows import Rows
 from flora.models.scored import score_of
 from flora.problem.schema import Schema
-
-RECENT = 32  # folds that are kept as bins: as many as a search has, and some more
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +38,9 @@ class Fold:
         return cls(train, test, bins, np.ascontiguousarray(bins.number(test.X)))
 
     @classmethod
-    def recalled(cls, train: Rows, test: Rows, most_bins: int) -> Self:
+    def recalled(cls, train: Rows, test: Rows, most_bins: int) -> "Fold":
         """Return the fold, which is the same object if this process has had it lately: a search tries many configs."""
-        key = _digest(train, test, most_bins)
-        found = _recent.pop(key, None) or cls.of(train, test, most_bins)
-        _recent[key] = found  # the last is the latest
-        if len(_recent) > RECENT:
-            _recent.pop(next(iter(_recent)), None)
-        return found
+        return _recent.recall(digest_of(train, test, most_bins), lambda: cls.of(train, test, most_bins))
 
     def scores(self, settings: Settings, stops: Sequence[int], scoring: str, seed: int) -> Iterator[tuple[int, float]]:
         """Yield each number of trees in ``stops``, ascending, with its score; who has heard enough leaves the loop."""
@@ -63,15 +56,7 @@ class Fold:
                 return
 
 
-_recent: dict[bytes, Any] = {}  # a process's own: what is in it never changes a result
-
-
-def _digest(train: Rows, test: Rows, most_bins: int) -> bytes:
-    """Return what a fold's bins hang on."""
-    found = blake2b(repr((most_bins, train.schema, train.X.shape)).encode())
-    for values in (train.X, train.y, test.X, test.y):
-        found.update(np.ascontiguousarray(values).tobytes())
-    return found.digest()
+_recent: Recent[Fold] = Recent()
 
 
 @dataclass(frozen=True)

@@ -1,65 +1,256 @@
-"""scikit-learn's own training of a network on one party's rows, seen after several numbers of epochs."""
+"""scikit-learn's own training of a network on one party's rows, seen after several numbers of epochs.
+
+It is ``MLPClassifier.fit`` and ``MLPRegressor.fit`` with Adam and one hidden layer, step by step and to the last bit
+(a test holds it), without the checks that take longer than the steps on a party's rows.
+"""
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.exceptions import ConvergenceWarning
+from numpy.typing import NDArray
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.neural_network._base import ACTIVATIONS, DERIVATIVES, LOSS_FUNCTIONS
 from sklearn.preprocessing import StandardScaler
 
-from flora.models.mlp.federated_averaging import network_of
-from flora.models.mlp.perceptron import Floats
+from flora.models.mlp.perceptron import Floats, Layers, length_of
 from flora.models.rows import Rows
+from flora.problem.schema import Schema
 
 FEWEST_HELD = 2  # validation rows; scikit-learn wants as many
-Matrices = tuple[list[Floats], list[Floats]]  # coefficients, intercepts
+LOSSES = {"logistic": "binary_log_loss", "softmax": "log_loss", "identity": "squared_error"}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a network is to say about rows, as numbers, and how its outputs are read."""
+
+    y: Floats  # (n, outputs)
+    output: str  # the last activation
+    classes: NDArray[Any]  # that the rows have; none for a regression
+    places: int = 0  # classes of the schema
+    scaler: Any = None  # of a regression's target
+
+    @classmethod
+    def of(cls, y: NDArray[Any], schema: Schema) -> Self:
+        """Return the target of some rows."""
+        if schema.task == "regression":
+            scaler = StandardScaler()
+            return cls(scaler.fit_transform(y[:, None]), "identity", np.empty(0), scaler=scaler)
+        classes = np.unique(y)
+        if len(classes) > 2:
+            return cls((y[:, None] == classes).astype(np.float64), "softmax", classes, len(schema.classes))
+        return cls((y == classes[-1])[:, None] * float(len(classes) > 1), "logistic", classes, len(schema.classes))
+
+    def answers(self, outputs: Floats) -> NDArray[Any]:
+        """Return the classes, or the numbers in their own unit, that activated outputs mean: (n, o) -> (n,)."""
+        if self.scaler is not None:
+            return np.asarray(self.scaler.inverse_transform(outputs)[:, 0])
+        best = (outputs[:, 0] > 0.5).astype(np.intp) if outputs.shape[1] == 1 else np.argmax(outputs, axis=1)
+        return np.asarray(self.classes[np.minimum(best, len(self.classes) - 1)])
+
+    def fitness(self, outputs: Floats, y: Floats) -> float:
+        """Return the accuracy, or R2 of the scaled numbers; NaN where they are not finite."""
+        if self.output == "identity":
+            unexplained = ((y - outputs) ** 2).sum(axis=0)
+            spread = ((y - np.average(y, axis=0)) ** 2).sum(axis=0)
+            return float((1 - unexplained / spread)[0]) if spread[0] else float(not unexplained[0])
+        if self.output == "softmax":
+            return float(np.mean(np.argmax(outputs, axis=1) == np.argmax(y, axis=1)))
+        return float(np.mean((outputs[:, 0] > 0.5) == (y[:, 0] > 0.5)))
+
+
+@dataclass(frozen=True)
+class Network:
+    """A trained network on dense inputs."""
+
+    layers: Layers
+    target: Target
+
+    def predict(self, dense: Floats) -> NDArray[Any]:
+        """Return places in the list of classes, or real numbers: (n, d) -> (n,)."""
+        return self.target.answers(self._outputs(dense))
+
+    def predict_proba(self, dense: Floats) -> Floats | None:
+        """Return each class's probability, (n, d) -> (n, classes), or None for a regression."""
+        if self.target.scaler is not None:
+            return None
+        outputs = self._outputs(dense)
+        known = np.hstack([1 - outputs, outputs]) if outputs.shape[1] == 1 else outputs
+        found = np.zeros((len(dense), self.target.places))
+        found[:, self.target.classes] = known[:, : len(self.target.classes)]
+        return found
+
+    def files(self) -> dict[str, bytes]:
+        """Return nothing: it is not kept."""
+        return {}
+
+    def _outputs(self, dense: Floats) -> Floats:
+        outputs = self.layers(dense)
+        ACTIVATIONS[self.target.output](outputs)
+        return outputs
 
 
 def fitted_networks(
     settings: Mapping[str, Any], dense: Floats, rows: Rows, seed: int, epochs: Sequence[int]
-) -> Iterator[Any]:
-    """Yield what ``fit`` makes with ``max_iter`` at each number of epochs: one network, whose weights change.
+) -> Iterator[Network]:
+    """Yield what ``fit`` makes with ``max_iter`` at each number of epochs.
 
     An epoch does not know how many will follow, so that one fit passes through the others, to the last bit.
     """
-    seen: dict[int, Matrices] = {}
-    watched = _watched({**settings, "max_iter": max(epochs)}, rows, seed, seen, epochs)
-    scaled = rows.schema.task == "regression"
-    network = TransformedTargetRegressor(watched, transformer=StandardScaler()) if scaled else watched
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is a choice, and the score tells its worth
-        network.fit(dense, rows.y)
-    inner = network.regressor_ if scaled else network
-    last = inner.coefs_, inner.intercepts_
+    target = Target.of(rows.y, rows.schema)
+    descent = Descent(settings, dense, target, seed)
+    seen = {}
+    for count in range(1, max(epochs) + 1):
+        going_on = descent.epoch()
+        if count in epochs:
+            seen[count] = descent.reached()
+        if not going_on:
+            break
+    last = descent.reached()
+    if not np.isfinite(last).all():
+        raise ValueError("training ended with weights that are not finite")
     for count in epochs:
-        inner.coefs_, inner.intercepts_ = seen.get(count, last)
-        yield network
+        yield Network(Layers(seen.get(count, last), descent.sizes, settings["activation"]), target)
 
 
-def _watched(
-    settings: Mapping[str, Any], rows: Rows, seed: int, seen: dict[int, Matrices], epochs: Sequence[int]
-) -> Any:
-    """Return scikit-learn's network for the rows, which notes its weights after each number of ``epochs``."""
-    held = math.ceil(settings["validation_fraction"] * len(rows))
-    _, counts = np.unique(rows.y, return_counts=True)
-    # With two classes scikit-learn stratifies its validation rows, for which each class needs two rows; and it
-    # refuses fewer than two validation rows. Such a party trains to the end of max_iter or of progress.
-    early = held >= FEWEST_HELD and not (rows.schema.classes and len(counts) == 2 and counts.min() < 2)
-    batch = min(settings["batch_size"], len(rows) - held if early else len(rows))
-    plain = network_of(
-        rows.schema.task, {**settings, "batch_size": batch, "early_stopping": early, "random_state": seed}
-    )
+class Descent:
+    """A training under way: all weights in one vector, and Adam's memory of them.
 
-    class Watched(type(plain)):  # type: ignore[misc]
-        # scikit-learn has no callback: this is what it calls at the end of each epoch.
-        def _update_no_improvement_count(self, early_stopping: bool, *validation: Any) -> None:
-            super()._update_no_improvement_count(early_stopping, *validation)
-            if self.n_iter_ in epochs:
-                best = (self._best_coefs, self._best_intercepts)  # what early stopping would end with
-                now = best if early_stopping else (self.coefs_, self.intercepts_)
-                seen[self.n_iter_] = tuple([matrix.copy() for matrix in part] for part in now)  # type: ignore[assignment]
+    Args:
+        settings: All HPs.
+        dense: The inputs.
+        target: What the network is to say.
+        seed: Decides the first weights, the validation rows and the order of the others.
+    """
 
-    return Watched(**plain.get_params())
+    def __init__(self, settings: Mapping[str, Any], dense: Floats, target: Target, seed: int) -> None:
+        self.settings, self.target = settings, target
+        self.sizes = dense.shape[1], int(settings["hidden_layer_sizes"]), target.y.shape[1]
+        self.rng = np.random.RandomState(seed)
+        self.weights = _drawn(self.sizes, settings["activation"], self.rng)
+        kept, held = _held_out(target, settings["validation_fraction"], self.rng)
+        self.X, self.y, self.held = dense[kept], target.y[kept], (dense[held], target.y[held])
+        self.early = len(held) > 0
+        self.order = np.arange(len(kept))
+        self.adam = Adam(settings, len(self.weights))
+        self.gradients = np.empty_like(self.weights)
+        self.step = Layers(self.weights, self.sizes, settings["activation"]).matrices
+        self.slopes = Layers(self.gradients, self.sizes, settings["activation"]).matrices
+        self.best, self.best_score, self.stale = self.weights.copy(), -math.inf, 0
+
+    def epoch(self) -> bool:
+        """Go once through all rows; return whether another epoch may help."""
+        shuffled = np.arange(len(self.order))
+        self.rng.shuffle(shuffled)
+        self.order = self.order[shuffled]
+        size, total = min(self.settings["batch_size"], len(self.order)), 0.0
+        for first in range(0, len(self.order), size):
+            batch = self.order[first : first + size]
+            total += self._learn(self.X[batch], self.y[batch]) * len(batch)
+        score = self._validated() if self.early else -total / len(self.order)
+        self.stale = self.stale + 1 if score < self.best_score + self.settings["tol"] else 0
+        if score > self.best_score:
+            self.best_score = score
+            self.best = self.weights.copy()
+        return bool(self.stale <= self.settings["n_iter_no_change"])
+
+    def reached(self) -> Floats:
+        """Return a copy of the weights that ``fit`` would end with now."""
+        return (self.best if self.early else self.weights).copy()
+
+    def _learn(self, X: Floats, y: Floats) -> float:
+        """Take one step; return the batch's loss before it, where somebody wants to know."""
+        (first, second, *_), activation = self.step, self.settings["activation"]
+        hidden, outputs = self._forward(X)
+        loss = 0.0 if self.early else self._loss(outputs, y)
+        error = outputs - y
+        deeper = error @ second.T
+        if activation == "relu":
+            deeper *= hidden > 0
+        else:
+            DERIVATIVES[activation](hidden, deeper)
+        for k, (inputs, delta, matrix) in enumerate([(X, deeper, first), (hidden, error, second)]):
+            np.matmul(inputs.T, delta, out=self.slopes[k])
+            self.slopes[k][...] += self.settings["alpha"] * matrix
+            self.slopes[k][...] /= len(y)
+            np.divide(np.sum(delta, axis=0), len(y), out=self.slopes[k + 2])
+        self.adam.move(self.weights, self.gradients)
+        return loss
+
+    def _forward(self, X: Floats) -> tuple[Floats, Floats]:
+        first, second, before, last = self.step
+        hidden = X @ first
+        hidden += before
+        ACTIVATIONS[self.settings["activation"]](hidden)
+        outputs = hidden @ second
+        outputs += last
+        ACTIVATIONS[self.target.output](outputs)
+        return hidden, outputs
+
+    def _loss(self, outputs: Floats, y: Floats) -> float:
+        squares = sum(np.dot(matrix.ravel(), matrix.ravel()) for matrix in self.step[:2])
+        loss = LOSS_FUNCTIONS[LOSSES[self.target.output]](y, outputs)
+        return float(loss + (0.5 * self.settings["alpha"]) * squares / len(y))
+
+    def _validated(self) -> float:
+        X, y = self.held
+        return self.target.fitness(self._forward(X)[1], y)
+
+
+@dataclass
+class Adam:
+    """Adam's steps, as scikit-learn makes them."""
+
+    settings: Mapping[str, Any]
+    length: int
+    steps: int = 0
+    first: Floats = field(init=False)
+    second: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.first, self.second = np.zeros(self.length), np.zeros(self.length)
+
+    def move(self, weights: Floats, gradients: Floats) -> None:
+        """Move the weights, in place."""
+        beta_1, beta_2 = self.settings["beta_1"], self.settings["beta_2"]
+        self.steps += 1
+        self.first *= beta_1
+        self.first += (1 - beta_1) * gradients
+        self.second *= beta_2
+        self.second += (1 - beta_2) * gradients**2
+        rate = self.settings["learning_rate_init"] * np.sqrt(1 - beta_2**self.steps) / (1 - beta_1**self.steps)
+        root = np.sqrt(self.second)
+        root += self.settings["epsilon"]
+        move = -rate * self.first
+        move /= root
+        weights += move
+
+
+def _drawn(sizes: tuple[int, int, int], activation: str, rng: np.random.RandomState) -> Floats:
+    """Return the first weights: each layer's coefficients and intercepts are drawn together."""
+    found = np.empty(length_of(sizes))
+    matrices = Layers(found, sizes, activation).matrices
+    for k in range(2):
+        bound = np.sqrt((2.0 if activation == "logistic" else 6.0) / (sizes[k] + sizes[k + 1]))
+        matrices[k][...] = rng.uniform(-bound, bound, matrices[k].shape)
+        matrices[k + 2][...] = rng.uniform(-bound, bound, sizes[k + 1])
+    return found
+
+
+def _held_out(target: Target, share: float, rng: np.random.RandomState) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows to train on and those to validate on, which are none where they would be too few.
+
+    With two classes scikit-learn stratifies its validation rows, for which each class needs two rows; and it refuses
+    fewer than two validation rows. Such a party trains to the end of max_iter or of progress.
+    """
+    y, count = target.y, math.ceil(share * len(target.y))
+    stratified = target.output == "logistic"
+    if count < FEWEST_HELD or (len(target.classes) == 2 and min(y.sum(), len(y) - y.sum()) < 2):
+        return np.arange(len(y)), np.arange(0)
+    splitter = StratifiedShuffleSplit if stratified else ShuffleSplit
+    places = splitter(test_size=count, train_size=len(y) - count, random_state=rng)
+    kept, held = next(iter(places.split(y, y[:, 0].astype(np.int64) if stratified else None)))
+    return kept, held

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import get_scorer
 
 from flora.core.collective import Alone, Collective
 from flora.errors import InputError
+from flora.models.encoded_fold import EncodedFold
 from flora.models.encoding import fit_encoding
 from flora.models.family import Held, Scores, Trained
 from flora.models.mlp.epochs import FEWEST_HELD, fitted_networks
@@ -93,10 +93,10 @@ class Perceptron:
         if AGGREGATOR.keys() & config.keys():
             scores = [score_of(model, test, scoring) for model in _emulated(settings, train, seed, rounds)]
         else:
-            encoding = fit_encoding(train, Alone())
-            dense, unseen = encoding(train.X), encoding(test.X)
-            networks = fitted_networks(settings, dense, train, derived_seed(seed, "mlp"), rounds)
-            scores = [float(get_scorer(scoring)(network, unseen, test.y)) for network in networks]
+            fold = EncodedFold.recalled(train, test)
+            networks = fitted_networks(settings, fold.train, train, derived_seed(seed, "mlp"), rounds)
+            unseen = Rows(fold.test, test.y, test.schema)
+            scores = [score_of(network, unseen, scoring) for network in networks]
         return list(zip(steps, scores, strict=True))
 
     def rehearse(self, config: Config, rows: Rows, seed: int) -> None:

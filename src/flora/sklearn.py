@@ -159,6 +159,7 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         cv: Folds at each party; at most the size of its smallest class.
         scoring: A scorer's name, a scorer, or None for the estimator's own score.
         sampler: ``"tpe"``, ``"gp"`` or ``"random"``.
+        race: Whether a config that is behind the best with confidence may miss folds.
         n_jobs: Processes at work; None is 1, and -1 as many as there are cores.
         random_state: Decides everything; None draws a new seed.
 
@@ -190,6 +191,7 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         cv: int = Request.folds,
         scoring: Any = None,
         sampler: str = Request.sampler,
+        race: bool = Request.race,
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -205,6 +207,7 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.cv = cv
         self.scoring = scoring
         self.sampler = sampler
+        self.race = race
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -259,6 +262,7 @@ class FloraSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             trials=self.n_trials,
             folds=self.cv,
             sampler=self.sampler,
+            race=self.race,
             seed=seed,
             surface=SurfaceChoice(self.surface, self.regressor, self.alpha, self.weights),
             confirm=self.confirm,

@@ -6,7 +6,7 @@ from threading import Barrier
 import scipy.linalg  # noqa: F401  (a library must be loaded to be found)
 from threadpoolctl import threadpool_info
 
-from flora.core.workers import one_by_one, one_thread, workers
+from flora.core.workers import at_once, one_by_one, one_thread, workers
 
 
 def square(number: int) -> int:
@@ -46,3 +46,8 @@ def test_one_thread_holds_in_the_threads_that_are_started_under_it() -> None:
 def test_one_thread_of_openmp() -> None:
     with one_thread():
         assert threads_of("openmp") == {1}
+
+
+def test_how_many_work_at_the_same_time() -> None:
+    with workers(1) as alone, workers(2) as two:
+        assert (at_once(alone), at_once(two)) == (1, 2)

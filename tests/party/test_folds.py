@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from flora.core.workers import OverProcesses, one_by_one
 from flora.errors import DataError
 from flora.models.family import Scores
 from flora.models.rows import Rows, encode
 from flora.models.svm import SupportVectors
 from flora.party.folds import FoldTask, Tried, along, fold_count, folds_of, mean_and_error, score_fold, try_configs
+from flora.party.race import Leader
 from flora.party.table import describe
 from flora.problem.path import Path
 from flora.problem.plan import SearchPlan
@@ -101,6 +103,12 @@ class Scripted(SupportVectors):
         return [(each, self.score_of(float(each["C"]), len(test))) for each in (config, *path)]
 
 
+class Inline:
+    """Works in this process, as if it were several."""
+
+    map = staticmethod(map)
+
+
 class TestTryConfigs:
     name = ("a", "trial", 4)
 
@@ -132,6 +140,15 @@ class TestTryConfigs:
         found = self.tried(undefined, [{"C": 0.5}])
         assert found.failure == "ArithmeticError: accuracy is not always finite"
         assert found.fold_losses == ()
+
+    def test_a_fold_after_the_last_one_needed_is_not_heard(self) -> None:
+        later = Scripted(score_of=lambda value, tested: 0.1 if tested == 14 else float("nan"))  # the first has 14 rows
+        folds, leader = folds_of(rows(), PLAN, "a", "search"), Leader((0.1, 0.1, 0.1), 0.01)
+        for spread in (one_by_one, OverProcesses(Inline(), 2)):
+            found = try_configs(later, [{"C": 0.5}], rows(), folds, PLAN, self.name, spread, leader)
+            assert (found.failure, found.fold_losses, found.leader) == (None, (0.9,), leader)
+        ahead = Leader((0.95, 0.95, 0.95), 0.01)
+        assert try_configs(later, [{"C": 0.5}], rows(), folds, PLAN, self.name, one_by_one, ahead).failure
 
     def test_each_fold_has_its_rows_and_a_seed_of_its_own(self) -> None:
         tasks: list[Any] = []

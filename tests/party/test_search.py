@@ -221,6 +221,68 @@ class Interrupted(GradientBoosting):
         return super().score(config, train, test, scoring, seed, path)
 
 
+@dataclass(frozen=True)
+class Counted(SupportVectors):
+    """An SVM that is told apart by C alone, and notes its fits in a file."""
+
+    notes: str = ""
+
+    def score(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Scores:
+        with Path(self.notes).open("a") as file:
+            file.write(".")
+        return [(config, 1 - abs(np.log10(float(config["C"]))) / 10 - len(test) % 2 / 100)]
+
+
+class TestRaces:
+    plan = replace(PLAN, folds=6, race=True)
+
+    def test_who_is_behind_is_not_finished_and_the_best_is(self, tmp_path: Path) -> None:
+        notes = tmp_path / "fits"
+        found = search_locally(rows(), self.plan, Counted(notes=str(notes)), party="a").trials
+        assert found[0].folds == 6  # the default, C = 1, is the best
+        assert found[0].loss == pytest.approx(0.01 * 4 / 6)
+        assert {trial.folds for trial in found[1:]} <= {1, 2}
+        assert len(notes.read_text()) == sum(trial.folds or 0 for trial in found)
+        for trial in found[1:]:
+            assert trial.loss == pytest.approx(found[0].loss + abs(np.log10(float(trial.config["C"]))) / 10, abs=0.01)
+            assert trial.error == pytest.approx(np.std([0.01] * 4 + [0.0] * 2, ddof=1), rel=0.5)
+        whole = search_locally(rows(), PLAN, Counted(notes=str(notes)), party="a").trials
+        assert {trial.folds for trial in whole} == {3}
+
+    def test_the_same_trials_with_any_number_of_jobs(self) -> None:
+        alone = search_locally(rows(), self.plan, SVM, party="a")
+        assert len({trial.folds for trial in alone.trials}) > 1
+        for jobs in (2, 3):
+            with workers(jobs) as spread:
+                assert search_locally(rows(), self.plan, SVM, party="a", spread=spread).to_json() == alone.to_json()
+
+    def test_a_race_that_was_stopped_goes_on_as_it_was(self, tmp_path: Path) -> None:
+        storage = tmp_path / "study.db"
+        search_locally(rows(), replace(self.plan, trials=5), SVM, party="a", storage=storage)
+        goes_on = search_locally(rows(), self.plan, SVM, party="a", storage=storage)
+        assert goes_on.to_json() == search_locally(rows(), self.plan, SVM, party="a").to_json()
+        with pytest.raises(InputError, match="holds another search"):
+            search_locally(rows(), replace(self.plan, race=False), SVM, party="a", storage=storage)
+
+    def test_a_search_from_before_races_goes_on_without_one(self, tmp_path: Path) -> None:
+        storage = tmp_path / "study.db"
+        search_locally(rows(), replace(PLAN, trials=1), SVM, party="a", storage=storage)
+        database = optuna.storages.RDBStorage(f"sqlite:///{storage}")
+        study = optuna.load_study(study_name="a", storage=database)
+        study.set_user_attr("flora", {k: v for k, v in study.user_attrs["flora"].items() if k != "race"})
+        database.engine.dispose()
+        search_locally(rows(), replace(PLAN, trials=2), SVM, party="a", storage=storage)
+        with pytest.raises(InputError, match="holds another search: its race is false, now true"):
+            search_locally(rows(), replace(PLAN, race=True), SVM, party="a", storage=storage)
+
+    def test_paths_race_as_wholes(self) -> None:
+        found = search_locally(rows(80), replace(TREES, folds=8, race=True), HGB, party="a").trials
+        for k in range(0, len(found), len(STOPS)):
+            assert len({trial.folds for trial in found[k : k + len(STOPS)]}) == 1
+
+
 class TestPaths:
     def test_one_fit_makes_a_pair_at_every_stop(self) -> None:
         found = search_locally(rows(), TREES, HGB, party="a")

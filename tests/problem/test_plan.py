@@ -37,6 +37,7 @@ def test_a_plan_that_says_little_has_the_papers_defaults() -> None:
         ({"family": "s\nvm"}, r"family must be at most 1000 printable characters, got 's\\nvm'"),
         ({"scoring": []}, r"scoring must be at most 1000 printable characters, got \[\]"),
         ({"paths": 1}, "paths must be true or false, got 1"),
+        ({"race": 0}, "race must be true or false, got 0"),
         ({"space": SearchSpace(SPACE.parameters)}, "the space needs a default config"),
     ],
 )
@@ -61,6 +62,7 @@ def test_a_search_may_be_made_longer(change: dict[str, Any]) -> None:
         {"sampler": "random"},
         {"seed": 4},
         {"paths": False},
+        {"race": True},
     ],
 )
 def test_another_search_has_another_identity(change: dict[str, Any]) -> None:

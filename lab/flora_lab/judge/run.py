@@ -41,7 +41,7 @@ class PooledSearch:
     def compute(self, bench: Bench) -> dict[str, Any]:
         """Return its trials."""
         plan = _request(self.family, bench.protocol, seed=0).plan("classification")
-        longer = replace(plan, trials=bench.protocol.central or plan.trials)
+        longer = replace(plan, trials=bench.protocol.central or plan.trials, race=False)
         return searched(longer, _all_rows(self.dataset, bench), POOLED, bench.storage(self.name))
 
     def work(self, bench: Bench) -> tuple[float, float]:

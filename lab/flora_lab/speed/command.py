@@ -4,7 +4,11 @@ from argparse import Namespace
 from importlib import import_module
 from typing import Any
 
-SPEEDS = {"trees": "flora_lab.speed.trees", "aggregate": "flora_lab.speed.aggregate"}
+SPEEDS = {
+    "trees": "flora_lab.speed.trees",
+    "search": "flora_lab.speed.search",
+    "aggregate": "flora_lab.speed.aggregate",
+}
 
 
 def add_arguments(parser: Any) -> None:

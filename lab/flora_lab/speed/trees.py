@@ -71,7 +71,7 @@ def run(parsed: Namespace) -> None:
     """Measure, and print the tables."""
     options = options_of(SpeedOptions, parsed)
     with one_thread():
-        lines = [*_about(), *training_table(options.repeats)]
+        lines = [*about(), *training_table(options.repeats)]
         for name in DATASETS:
             lines += search_table(name, data_folder(options.data), options.configs)
     sys.stdout.write("\n".join(lines) + "\n")
@@ -270,7 +270,8 @@ def _stops() -> tuple[int, ...]:
     return path.stops
 
 
-def _about() -> list[str]:
+def about() -> list[str]:
+    """Return a line on the machine and the versions."""
     versions = []
     for name in ("numpy", "scikit-learn", "lightgbm"):
         try:

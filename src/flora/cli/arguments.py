@@ -1,5 +1,6 @@
 """The arguments that several commands share. Their defaults are the fields of the records that they fill."""
 
+from argparse import BooleanOptionalAction
 from pathlib import Path
 from typing import Any, get_args
 
@@ -73,6 +74,12 @@ def add_search(parser: Any) -> None:
     search.add_argument("--task", choices=TASKS, default=Request.task, help="(guessed from the target)")
     search.add_argument("--scoring", metavar="NAME", help="any scikit-learn scorer (balanced_accuracy or r2)")
     search.add_argument("--sampler", choices=SAMPLERS, default=Request.sampler, help="(%(default)s)")
+    search.add_argument(
+        "--race",
+        action=BooleanOptionalAction,
+        default=Request.race,
+        help="do not finish the folds of a config that is behind the best with confidence (%(default)s)",
+    )
     search.add_argument("--seed", type=int, default=Request.seed, help="(%(default)s)")
 
 

@@ -54,6 +54,7 @@ class SearchOptions:
     task: Task | None
     scoring: str | None
     sampler: str
+    race: bool
     seed: int
 
     def request(self, table: TableOptions, **more: Any) -> Request:
@@ -68,6 +69,7 @@ class SearchOptions:
             trials=self.trials,
             folds=self.cv,
             sampler=self.sampler,
+            race=self.race,
             send=self.send,
             seed=self.seed,
             **more,

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
@@ -32,19 +33,32 @@ def workers(jobs: int) -> Iterator[Map]:
         yield one_by_one
         return
     from loky import get_reusable_executor
-    from loky.process_executor import BrokenProcessPool
 
-    executor = get_reusable_executor(max_workers=jobs, timeout=60)
+    yield OverProcesses(get_reusable_executor(max_workers=jobs, timeout=60), jobs)
 
-    def over_processes(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
+
+@dataclass(frozen=True)
+class OverProcesses:
+    """A map over the processes of loky's executor."""
+
+    executor: Any
+    jobs: int
+
+    def __call__(self, function: Callable[[A], B], items: Sequence[A]) -> list[B]:
+        """Return ``[function(item) for item in items]``."""
+        from loky.process_executor import BrokenProcessPool
+
         try:
-            return list(executor.map(function, items))
+            return list(self.executor.map(function, items))
         except BrokenProcessPool as error:
             raise FloraError(
                 "a worker process ended (out of memory?); what is done is kept, and fewer --jobs need less memory"
             ) from error
 
-    yield over_processes
+
+def at_once(spread: Map) -> int:
+    """Return how many items a map works on at the same time."""
+    return spread.jobs if isinstance(spread, OverProcesses) else 1
 
 
 @contextmanager

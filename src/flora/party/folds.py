@@ -2,17 +2,18 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flora.core.workers import Map, one_thread
+from flora.core.workers import Map, at_once, one_thread
 from flora.errors import DataError
 from flora.models.family import ModelFamily, Scores
 from flora.models.rows import Rows
+from flora.party.race import Leader
 from flora.problem.path import Path
 from flora.problem.plan import SearchPlan
 from flora.problem.space import Config
@@ -29,6 +30,7 @@ class Tried:
     path: tuple[tuple[Config, tuple[float, ...]], ...] = ()
     seconds: float = 0.0
     failure: str | None = None
+    leader: Leader | None = None  # that left it behind before it had all folds
 
     def led_by_its_best(self) -> Self:
         """Return the same, with the config of the path that did best in front: it is what the sampler learns from."""
@@ -45,8 +47,8 @@ class Tried:
         return [alone, *(replace(alone, config=config, fold_losses=losses) for config, losses in self.path)]
 
     def loss_and_error(self) -> tuple[float, float]:
-        """Return the mean loss and its standard error over the folds."""
-        return mean_and_error(self.fold_losses)
+        """Return the mean loss over all folds and its standard error."""
+        return mean_and_error(self.fold_losses) if self.leader is None else self.leader.loss_and_error(self.fold_losses)
 
 
 def mean_and_error(losses: Any) -> tuple[float, float]:
@@ -121,8 +123,12 @@ def try_configs(
     plan: SearchPlan,
     name: tuple[Any, ...],
     spread: Map,
+    leader: Leader | None = None,
 ) -> Tried:
-    """Return what came of a config, and of those on its path, on all folds; a fit that fails makes a failed trial."""
+    """Return what came of a config, and of those on its path; a fit that fails makes a failed trial.
+
+    It is measured on all folds, or until the ``leader`` leaves it behind.
+    """
     began = time.perf_counter()
     config, *path = configs
     seeds = [derived_seed(plan.seed, *name, k) for k in range(len(folds))]
@@ -130,13 +136,25 @@ def try_configs(
         FoldTask(family, config, rows.take(train), rows.take(test), plan.scoring, seed, tuple(path))
         for seed, (train, test) in zip(seeds, folds, strict=True)
     ]
-    answers = spread(score_fold, tasks)
-    seconds = time.perf_counter() - began
-    scores = [answer for answer in answers if not isinstance(answer, str)]
-    for failure in (answer for answer in answers if isinstance(answer, str)):
-        return Tried(config, (), seconds=seconds, failure=failure)
-    losses = [tuple(loss_of(plan.scoring, fold[k][1]) for fold in scores) for k in range(len(scores[0]))]
-    if not np.isfinite(losses).all():
-        return Tried(config, (), seconds=seconds, failure=f"ArithmeticError: {plan.scoring} is not always finite")
-    passed = [(scores[0][k][0], losses[k]) for k in range(1, len(losses))]
-    return Tried(config, losses[0], tuple(passed), seconds)
+    losses: list[list[float]] = []  # of each fold, along the path
+    steps: list[Config] = []
+    for answer in _answers(tasks, spread, at_once(spread) if leader else len(tasks)):
+        failure = answer if isinstance(answer, str) else None
+        if not isinstance(answer, str):
+            steps = [step for step, _ in answer]
+            losses.append([loss_of(plan.scoring, score) for _, score in answer])
+            if not np.isfinite(losses[-1]).all():
+                failure = f"ArithmeticError: {plan.scoring} is not always finite"
+        if failure is not None:
+            return Tried(config, (), seconds=time.perf_counter() - began, failure=failure)
+        if leader and leader.leaves_behind(losses):
+            break
+    whole = [(step, tuple(fold[k] for fold in losses)) for k, step in enumerate(steps)]
+    behind = leader if len(losses) < len(folds) else None
+    return Tried(config, whole[0][1], tuple(whole[1:]), time.perf_counter() - began, leader=behind)
+
+
+def _answers(tasks: Sequence[FoldTask], spread: Map, count: int) -> Iterator[Scores | str]:
+    """Yield each fold's answer, in order; so many are worked on at the same time, whether or not all will be heard."""
+    for first in range(0, len(tasks), count):
+        yield from spread(score_fold, tasks[first : first + count])

@@ -53,7 +53,8 @@ def search_locally(
         progress(party, study.count, plan.trials)
         for number in range(study.count, plan.trials):
             configs = along(study.propose(number), path)
-            tried = try_configs(family, configs, rows, folds, plan, (party, "trial", number), spread)
+            leader = study.leader(len(folds)) if plan.race else None
+            tried = try_configs(family, configs, rows, folds, plan, (party, "trial", number), spread, leader)
             study.add(tried if number == 0 else tried.led_by_its_best())
             progress(party, study.count, plan.trials)
         found = study.party_trials(plan.trials, len(rows))

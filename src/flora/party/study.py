@@ -15,8 +15,9 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from flora.errors import InputError
 from flora.models.rows import Rows
-from flora.party.folds import Tried, mean_and_error
+from flora.party.folds import Tried
 from flora.party.optuna_space import config_from, distributions_of, params_from
+from flora.party.race import Leader
 from flora.party.samplers import make_sampler
 from flora.problem.plan import SearchPlan, first_difference
 from flora.problem.space import Config, SearchSpace
@@ -91,6 +92,13 @@ class Study:
         self.memory.tell(self.asked, frozen.value, frozen.state)
         self.asked = None
 
+    def leader(self, folds: int) -> Leader | None:
+        """Return the leader of the trials that were measured on all folds; None where there are none."""
+        stored = self.memory.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+        whole = [trial for trial in stored if len(trial.user_attrs["fold_losses"]) == folds]
+        best = [min((losses for _, losses in _measured(trial)), key=sum) for trial in whole]
+        return Leader.of(best) if best else None
+
     def party_trials(self, most: int, rows: int) -> PartyTrials:
         """Return what may leave the party of the first ``most`` trials."""
         trials: list[Trial] = []
@@ -100,12 +108,20 @@ class Study:
             if stored.state == TrialState.FAIL:
                 failed.append(FailedTrial(attributes["config"], attributes["failure"].split(":")[0]))
                 continue
-            for config, fold_losses in [(attributes["config"], attributes["fold_losses"]), *attributes["path"]]:
-                trials.append(Trial(config, *mean_and_error(fold_losses), len(fold_losses), rows))
+            leader = Leader(*attributes["leader"]) if "leader" in attributes else None
+            for config, losses in _measured(stored):
+                found = Tried(config, tuple(losses), leader=leader).loss_and_error()
+                trials.append(Trial(config, *found, len(losses), rows))
         plan = self.plan
         return PartyTrials(
             self.party, rows, plan.space, plan.scoring, tuple(trials), tuple(failed), plan.family, plan.task
         )
+
+
+def _measured(stored: FrozenTrial) -> list[tuple[Config, list[float]]]:
+    """Return a stored trial's config and each of its path, with the losses on the folds."""
+    attributes = stored.user_attrs
+    return [(attributes["config"], attributes["fold_losses"]), *attributes["path"]]
 
 
 def _frozen(outcome: Tried, params: Mapping[str, Any], searched: SearchSpace) -> FrozenTrial:
@@ -115,6 +131,7 @@ def _frozen(outcome: Tried, params: Mapping[str, Any], searched: SearchSpace) ->
         "fold_losses": list(outcome.fold_losses),
         "path": [[dict(config), list(losses)] for config, losses in outcome.path],
         **({} if outcome.failure is None else {"failure": outcome.failure}),
+        **({} if outcome.leader is None else {"leader": [outcome.leader.expected, outcome.leader.spread]}),
     }
     return create_trial(
         state=TrialState.COMPLETE if outcome.failure is None else TrialState.FAIL,
@@ -138,7 +155,7 @@ def _check_same_search(path: Path, study: optuna.Study, identity: Mapping[str, A
     if stored is None:  # new, or killed in its first moment
         study.set_user_attr("flora", dict(identity))
         return
-    difference = first_difference(stored, identity)
+    difference = first_difference({"race": False, **stored}, identity)  # searches were there before races
     if difference:
         raise InputError(f"{path} holds another search: {difference}; use another output, or delete it")
 

@@ -28,6 +28,7 @@ class SearchPlan:
     send: int | None = None  # the paper's T': how many of the best pairs leave the party
     seed: int = 0
     paths: bool = True  # one fit counts for all that it passes through; off, every trial is one pair, as in the paper
+    race: bool = False  # a config that is behind the best with confidence need not have all folds
 
     def __post_init__(self) -> None:
         check(self)

@@ -38,6 +38,7 @@ class Request:
     folds: int = 10
     sampler: Sentence = "tpe"
     send: int | None = None
+    race: bool = True  # a config that is behind the best with confidence is not measured on all folds
     seed: int = 0
     surface: SurfaceChoice = field(default_factory=SurfaceChoice)
     confirm: int = 8  # candidates that all parties measure again; 0: none, and the verdict is what the surface says
@@ -77,7 +78,16 @@ class Request:
         scoring = self.scoring or DEFAULT_SCORING[task]
         space = space_of(family, task, FEDERATED) if self.aggregator_hps else space_for(family, task, self.space)
         return SearchPlan(
-            self.family, task, space, scoring, self.trials, self.folds, self.sampler, self.send, self.seed
+            self.family,
+            task,
+            space,
+            scoring,
+            self.trials,
+            self.folds,
+            self.sampler,
+            self.send,
+            self.seed,
+            race=self.race,
         )
 
 

@@ -1,0 +1,63 @@
+"""A race of folds: a config that is behind the best one with confidence is not finished.
+
+All configs of a search meet the same folds in the same order. Those that were measured on all folds tell which folds
+are hard for everybody, and the one of them with the lowest loss is the leader. After each fold the differences to what
+the leader would have there decide whether the other folds are worth it. No clock decides, and no number of jobs.
+
+A config that was not finished still has a loss that can be compared: the leader's, plus the mean difference to it on
+the folds that it has. Its error is that of so few folds.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+BEHIND = 1.0  # standard errors of the mean difference, at least
+FAR_BEHIND = 3.0  # so many more after one fold, a quarter of it after two, a ninth after three, ...
+KNOWN_BEFORE = 4  # folds that the leader's own spread counts for: a few differences say little of theirs
+DOUBT = 2  # finished configs whose folds count as equally hard: one config's luck is no difficulty
+
+
+@dataclass(frozen=True)
+class Leader:
+    """The lowest loss so far."""
+
+    expected: tuple[float, ...]  # on each fold: its mean loss, and how much harder the fold is than others
+    spread: float  # of its own losses over the folds
+
+    @classmethod
+    def of(cls, finished: Sequence[Sequence[float]]) -> Self:
+        """Return the first of the best among configs with a loss on each fold: (configs, folds)."""
+        losses = np.asarray(finished, dtype=np.float64)
+        means = losses.mean(axis=1)
+        best = int(np.argmin(means))
+        harder = (losses - means[:, None]).sum(axis=0) / (len(losses) + DOUBT)
+        return cls(tuple((means[best] + harder).tolist()), float(np.std(losses[best], ddof=1)))
+
+    def leaves_behind(self, losses: Sequence[Sequence[float]]) -> bool:
+        """Whether a config is behind for good: its losses on the first folds, at each stop of its path: (folds, stops).
+
+        It is as good as its best stop.
+        """
+        seen = np.asarray(losses, dtype=np.float64)
+        count = len(seen)
+        if count >= len(self.expected):
+            return False
+        differences = seen[:, np.argmin(seen.mean(axis=0))] - self.expected[:count]
+        least = BEHIND + FAR_BEHIND / count**2
+        return bool(np.mean(differences) > least * self._error(differences))
+
+    def loss_and_error(self, losses: Sequence[float]) -> tuple[float, float]:
+        """Return the loss on all folds of a config that was measured on the first ones, and its standard error."""
+        shift = np.mean(self.expected) - np.mean(self.expected[: len(losses)])
+        return float(np.mean(losses) + shift), self._error(np.asarray(losses, dtype=np.float64))
+
+    def _error(self, values: Floats) -> float:
+        """Return the standard error of a mean over few folds."""
+        squares = KNOWN_BEFORE * self.spread**2 + float(np.sum((values - values.mean()) ** 2))
+        return math.sqrt(squares / (KNOWN_BEFORE + len(values) - 1) / len(values))

@@ -12,8 +12,8 @@ from flora.problem.plan import at_least
 from flora.problem.size_law import MANY
 from flora_lab.datasets import TARGET, declared, load
 
-LETTERS = {"trials": "T", "folds": "k", "central": "c", "random": "r", "candidates": "n"}
-LEAST = {"trials": 1, "folds": 2, "central": 1, "random": 1, "candidates": 1}
+LETTERS = {"trials": "T", "folds": "k", "central": "c", "random": "r", "candidates": "n", "raced": "x"}
+LEAST = {"trials": 1, "folds": 2, "central": 1, "random": 1, "candidates": 1, "raced": 1}
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Protocol:
     central: int | None = None  # trials of the search on all rows that "best" comes from
     random: int | None = None  # random trainings on all rows, for the count of those that multi-shot search needs
     candidates: int | None = None  # configs that all parties confirm
+    raced: int | None = None  # 1: the parties' searches race, as the product's do; else every config has all folds
 
     def __post_init__(self) -> None:
         for name, value in self.numbers.items():

@@ -52,6 +52,7 @@ def test_a_protocol_is_named_by_its_numbers_and_refuses_what_cannot_be() -> None
     assert THOROUGH_TESTBED.name == "T500-k10"
     assert USUAL.name == "T20-k5-c40-n8"
     assert replace(THOROUGH, trials=7, folds=2).name == "T7-k2-c600-r60"
+    assert replace(USUAL, raced=1).name == "T20-k5-c40-n8-x1"
     assert Protocol(**USUAL.numbers) == USUAL
     for change, words in {
         "trials": "--trials must be a whole number of at least 1, got 0",

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from flora.party.race import Leader
+from flora.party.race import Goal, Leader
 
 FOLDS = (0.20, 0.30, 0.10, 0.20)
 
@@ -70,3 +70,29 @@ class TestLossAndError:
             losses = rng.uniform(size=(int(rng.integers(1, 5)), 2))
             if leader.leaves_behind(losses.tolist()):
                 assert min(leader.loss_and_error(stop)[0] for stop in losses.T.tolist()) > np.mean(leader.expected)
+
+
+class TestGoal:
+    goal = Goal("trees", 0.1, 0.01)
+    stops = (10, 20, 40, 80)
+
+    def lost(self, *losses: float) -> bool:
+        return self.goal.is_lost(self.stops[: len(losses)], losses, 160)
+
+    def test_a_fit_that_falls_fast_enough_goes_on(self) -> None:
+        assert not self.lost(0.5, 0.4, 0.3, 0.22)  # 0.1 at each doubling
+        assert not self.lost(0.12, 0.12, 0.12, 0.12)
+
+    def test_a_fit_that_would_not_come_near_the_leader_is_lost(self) -> None:
+        assert self.lost(0.5, 0.48, 0.46, 0.45)
+        assert self.lost(0.5, 0.5, 0.5, 0.5)
+
+    def test_a_fit_that_has_turned_is_lost(self) -> None:
+        assert self.lost(0.14, 0.1, 0.12, 0.13)
+        assert not self.lost(0.14, 0.1, 0.105, 0.13)  # but not by one stop alone
+
+    def test_nobody_is_judged_by_three_stops(self) -> None:
+        assert not self.lost(0.5, 0.5, 0.5)
+
+    def test_it_is_the_leaders_loss_on_the_fold(self) -> None:
+        assert Leader((0.3, 0.2), 0.1).goal("trees", 1) == Goal("trees", 0.2, 0.1)

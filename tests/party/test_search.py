@@ -277,10 +277,17 @@ class TestRaces:
         with pytest.raises(InputError, match="holds another search: its race is false, now true"):
             search_locally(rows(), replace(PLAN, race=True), SVM, party="a", storage=storage)
 
-    def test_paths_race_as_wholes(self) -> None:
-        found = search_locally(rows(80), replace(TREES, folds=8, race=True), HGB, party="a").trials
-        for k in range(0, len(found), len(STOPS)):
-            assert len({trial.folds for trial in found[k : k + len(STOPS)]}) == 1
+    def test_paths_race_as_wholes_and_end_where_a_fit_is_lost(self) -> None:
+        plan = replace(TREES, folds=8, trials=8, race=True)
+        found = search_locally(rows(80), plan, HGB, party="a").trials
+        fits: dict[Any, list[Any]] = {}
+        for trial in found:
+            fits.setdefault(trial.config["learning_rate"], []).append(trial)
+        for fit in fits.values():
+            assert len({trial.folds for trial in fit}) == 1
+            stops = sorted(int(trial.config["max_iter"]) for trial in fit)
+            assert stops == STOPS[: len(stops)]
+        assert {len(fit) for fit in fits.values()} > {len(STOPS)}  # some were lost on their way
 
 
 class TestPaths:

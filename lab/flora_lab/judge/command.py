@@ -1,7 +1,7 @@
 """``flora-lab judge``: how good recommendations are, against a truth on all rows."""
 
 from argparse import Namespace
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rich.console import Console
@@ -37,6 +37,7 @@ class JudgeOptions:
     seeds: int
     trials: int
     liar: bool
+    race: bool
     run: RunOptions
 
     def __post_init__(self) -> None:
@@ -67,12 +68,13 @@ def add_arguments(parser: Any) -> None:
         "--trials", type=int, default=USUAL.trials, metavar="T", help="trials at each party (%(default)s)"
     )
     parser.add_argument("--liar", action="store_true", help="the first of five or more parties says 1 - loss")
+    parser.add_argument("--race", action="store_true", help="the parties' searches race; stored cells have all folds")
 
 
 def run(parsed: Namespace) -> dict[str, Any]:
     """Compute the cells that are not stored yet, and score the rules on all of them."""
     options = options_of(JudgeOptions, parsed)
-    protocol = Protocol(options.trials, USUAL.folds, USUAL.central, candidates=USUAL.candidates)
+    protocol = replace(USUAL, trials=options.trials, raced=1 if options.race else None)
     bench = options.run.bench(EXPERIMENT, protocol)
     pieces = [JudgedCell(cell) for cell in options.cells()]
     there = bench.store.names()

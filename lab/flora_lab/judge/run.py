@@ -162,6 +162,7 @@ def _request(family: str, protocol: Protocol, seed: int) -> Request:
         trials=protocol.trials,
         folds=protocol.folds,
         seed=seed,
+        race=bool(protocol.raced),
         confirm=protocol.candidates or 0,
         trainings=0,
     )

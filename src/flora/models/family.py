@@ -1,6 +1,6 @@
 """What every family of models can do: a config's score on a party's rows, a training by all parties, a stored model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -83,6 +83,17 @@ class ModelFamily(Family, Protocol):
 
     def load(self, files: Mapping[str, bytes], schema: Schema) -> Model:
         """Return the model that :meth:`Model.files` wrote."""
+        ...
+
+
+@runtime_checkable
+class ScoresOnTheWay(Protocol):
+    """A family that tells its scores while a fit is under way."""
+
+    def scores_on_the_way(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Iterator[tuple[Config, float]]:
+        """Yield what :meth:`ModelFamily.score` returns as the fit gets there; who has heard enough leaves the loop."""
         ...
 
 

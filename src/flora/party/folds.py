@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from flora.core.workers import Map, at_once, one_thread
 from flora.errors import DataError
-from flora.models.family import ModelFamily, Scores
+from flora.models.family import ModelFamily, Scores, ScoresOnTheWay
 from flora.models.rows import Rows
-from flora.party.race import Leader
-from flora.problem.path import Path
+from flora.party.race import Goal, Leader
+from flora.problem.path import Path, path_of
 from flora.problem.plan import SearchPlan
 from flora.problem.space import Config
 from flora.problem.trials import loss_of
@@ -101,6 +101,7 @@ class FoldTask:
     scoring: str
     seed: int
     path: tuple[Config, ...] = ()
+    goal: Goal | None = None  # a fit that is lost on its way to it ends there
 
 
 def score_fold(task: FoldTask) -> Scores | str:
@@ -110,9 +111,23 @@ def score_fold(task: FoldTask) -> Scores | str:
     """
     try:
         with one_thread():
+            if task.goal and isinstance(task.family, ScoresOnTheWay):
+                return _until_lost(task, task.goal, task.family)
             return task.family.score(task.config, task.train, task.test, task.scoring, task.seed, task.path)
     except Exception as error:  # whatever a user's estimator may raise
         return f"{type(error).__name__}: {error}"
+
+
+def _until_lost(task: FoldTask, goal: Goal, family: ScoresOnTheWay) -> Scores:
+    """Return the scores of one fit up to where it is lost, if it is."""
+    last, heard = max(int(step[goal.name]) for step in (task.config, *task.path)), []
+    arguments = (task.config, task.train, task.test, task.scoring, task.seed, task.path)
+    for step, score in family.scores_on_the_way(*arguments):
+        heard.append((step, score))
+        losses = [loss_of(task.scoring, known) for _, known in heard]
+        if goal.is_lost([int(step[goal.name]) for step, _ in heard], losses, last):
+            break
+    return heard
 
 
 def try_configs(
@@ -127,22 +142,25 @@ def try_configs(
 ) -> Tried:
     """Return what came of a config, and of those on its path; a fit that fails makes a failed trial.
 
-    It is measured on all folds, or until the ``leader`` leaves it behind.
+    It is measured on all folds, or until the ``leader`` leaves it behind. Then its path, which ascends, ends where a
+    first fit was lost.
     """
     began = time.perf_counter()
     config, *path = configs
     seeds = [derived_seed(plan.seed, *name, k) for k in range(len(folds))]
+    passed = path_of(plan, family.passes_through)
+    goals = [leader.goal(passed.name, k) if leader and passed else None for k in range(len(folds))]
     tasks = [
-        FoldTask(family, config, rows.take(train), rows.take(test), plan.scoring, seed, tuple(path))
-        for seed, (train, test) in zip(seeds, folds, strict=True)
+        FoldTask(family, config, rows.take(train), rows.take(test), plan.scoring, seed, tuple(path), goal)
+        for seed, (train, test), goal in zip(seeds, folds, goals, strict=True)
     ]
     losses: list[list[float]] = []  # of each fold, along the path
     steps: list[Config] = []
     for answer in _answers(tasks, spread, at_once(spread) if leader else len(tasks)):
         failure = answer if isinstance(answer, str) else None
         if not isinstance(answer, str):
-            steps = [step for step, _ in answer]
-            losses.append([loss_of(plan.scoring, score) for _, score in answer])
+            steps = [step for step, _ in answer][: len(steps) or None]
+            losses = [fold[: len(steps)] for fold in (*losses, [loss_of(plan.scoring, score) for _, score in answer])]
             if not np.isfinite(losses[-1]).all():
                 failure = f"ArithmeticError: {plan.scoring} is not always finite"
         if failure is not None:

@@ -4,6 +4,9 @@ All configs of a search meet the same folds in the same order. Those that were m
 are hard for everybody, and the one of them with the lowest loss is the leader. After each fold the differences to what
 the leader would have there decide whether the other folds are worth it. No clock decides, and no number of jobs.
 
+The same holds on a fit's own way: one that passes through numbers of trees is left where it has turned, or where it
+would not come near the leader even if its loss fell faster than ever before. Its later stops then have no loss.
+
 A config that was not finished still has a loss that can be compared: the leader's, plus the mean difference to it on
 the folds that it has. Its error is that of so few folds.
 """
@@ -20,7 +23,27 @@ Floats = NDArray[np.float64]
 BEHIND = 1.0  # standard errors of the mean difference, at least
 FAR_BEHIND = 3.0  # so many more after one fold, a quarter of it after two, a ninth after three, ...
 KNOWN_BEFORE = 4  # folds that the leader's own spread counts for: a few differences say little of theirs
+FEWEST_STOPS = 4  # of a path, before it is judged by its beginning
+FASTER = 1.5  # than ever before a loss may fall, and does not
 DOUBT = 2  # finished configs whose folds count as equally hard: one config's luck is no difficulty
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the fits of a path must come near on one fold: one that is lost on its way is not finished."""
+
+    name: str  # of the HP that a fit passes through
+    loss: float  # the leader's
+    spread: float
+
+    def is_lost(self, stops: Sequence[int], losses: Sequence[float], last: int) -> bool:
+        """Whether a fit has turned, or would not get there by its last stop if it fell on as fast as it ever did."""
+        if len(stops) < FEWEST_STOPS:
+            return False
+        turned = min(losses[-2:]) > min(losses) + self.spread
+        slopes = -np.diff(losses) / np.diff(np.log(stops))
+        at_end = losses[-1] - FASTER * max(float(slopes.max()), 0.0) * math.log(last / stops[-1])
+        return bool(turned or at_end > self.loss + (BEHIND + FAR_BEHIND) * self.spread)
 
 
 @dataclass(frozen=True)
@@ -51,6 +74,10 @@ class Leader:
         differences = seen[:, np.argmin(seen.mean(axis=0))] - self.expected[:count]
         least = BEHIND + FAR_BEHIND / count**2
         return bool(np.mean(differences) > least * self._error(differences))
+
+    def goal(self, name: str, fold: int) -> Goal:
+        """Return what fits must come near on a fold."""
+        return Goal(name, self.expected[fold], self.spread)
 
     def loss_and_error(self, losses: Sequence[float]) -> tuple[float, float]:
         """Return the loss on all folds of a config that was measured on the first ones, and its standard error."""

@@ -1,6 +1,6 @@
 """The family ``hgb``: scikit-learn's histogram gradient boosting, trained as if all rows lay in one table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -55,12 +55,19 @@ class GradientBoosting:
         self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
     ) -> Scores:
         """Fit on ``train`` alone, and score on ``test`` after each number of trees."""
-        steps = (config, *path)
-        stops = [Settings.of(step).max_iter for step in steps]
-        settings = replace(Settings.of(config), max_iter=max(stops))
+        scores = list(self.scores_on_the_way(config, train, test, scoring, seed, path))
+        found = {Settings.of(step).max_iter: score for step, score in scores}
+        return [(step, found[Settings.of(step).max_iter]) for step in (config, *path)]
+
+    def scores_on_the_way(
+        self, config: Config, train: Rows, test: Rows, scoring: str, seed: int, path: Sequence[Config] = ()
+    ) -> Iterator[tuple[Config, float]]:
+        """Yield the scores after each number of trees, ascending; who has heard enough ends the fit."""
+        steps = {Settings.of(step).max_iter: step for step in (*path, config)}
+        settings = replace(Settings.of(config), max_iter=max(steps))
         fold = Fold.recalled(train, test, settings.max_bins)
-        scores = dict(fold.scores(settings, stops, scoring, seed))
-        return [(step, scores[stop]) for step, stop in zip(steps, stops, strict=True)]
+        for stop, score in fold.scores(settings, list(steps), scoring, seed):
+            yield steps[stop], score
 
     def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
         """Do nothing: only sums leave a party."""

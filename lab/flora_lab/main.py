@@ -14,7 +14,7 @@ COMMANDS = {  # each in a module with add_arguments and run; in the order of --h
     "judge": ("flora_lab.judge.command", "how good recommendations are, against a truth on all rows"),
     "held-out": ("flora_lab.judge.held_out", "what answers are worth, on rows that nobody had before the run"),
     "null": ("flora_lab.judge.null", 'how often the product says "use" where nothing can be gained'),
-    "speed": ("flora_lab.speed.command", "how long trees take, beside others' own, and an aggregation of many parties"),
+    "speed": ("flora_lab.speed.command", "how long users wait, beside what they would do instead"),
     "network": ("flora_lab.network.command", "what the exchange between parties costs"),
     "pack": ("flora_lab.pack", "make the files of results as small as can be"),
 }

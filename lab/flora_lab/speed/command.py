@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any
 
 SPEEDS = {
+    "table": "flora_lab.speed.table",
     "trees": "flora_lab.speed.trees",
     "search": "flora_lab.speed.search",
     "aggregate": "flora_lab.speed.aggregate",
@@ -13,7 +14,7 @@ SPEEDS = {
 
 def add_arguments(parser: Any) -> None:
     """Say what may be typed."""
-    parser.add_argument("what", nargs="?", choices=list(SPEEDS), default="trees", help="(%(default)s)")
+    parser.add_argument("what", nargs="?", choices=list(SPEEDS), default="table", help="(%(default)s)")
     for name, module in SPEEDS.items():
         import_module(module).add_arguments(parser.add_argument_group(name))
 

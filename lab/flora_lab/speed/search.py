@@ -97,7 +97,7 @@ def search_lines(family: str, dataset: str, rows: Rows, options: SearchSpeedOpti
     worth: dict[str, list[float]] = {way: [] for way in found}
     with workers(options.jobs) as spread, one_thread():
         for seed in range(options.repeats):
-            plan = _plan(family, options, seed)
+            plan = usual_plan(family, options, seed)
             found["Optuna + scikit-learn"].append(plainly(rows, plan, options.jobs))
             found["FLoRA, all folds"].append(ours(rows, plan, spread))
             found["FLoRA, raced"].append(ours(rows, replace(plan, race=True), spread))
@@ -125,18 +125,17 @@ def search_lines(family: str, dataset: str, rows: Rows, options: SearchSpeedOpti
 
 def _line(way: str, found: list[Took], worth: list[float], base: Any) -> str:
     seconds = np.array([took.seconds for took in found])
-    shares, fits = seconds / base, np.mean([took.fits for took in found])
-    return (
-        f"| {way} | {_spread(seconds)} | {_spread(shares, 3)} | {fits:.0f} | {np.mean([t.loss for t in found]):.4f} "
-        f"| {np.mean(worth):.4f} |"
-    )
+    shares, fits, loss = seconds / base, np.mean([t.fits for t in found]), np.mean([t.loss for t in found])
+    return f"| {way} | {spread_of(seconds)} | {spread_of(shares, 3)} | {fits:.0f} | {loss:.4f} | {np.mean(worth):.4f} |"
 
 
-def _spread(values: Any, digits: int = 2) -> str:
+def spread_of(values: Any, digits: int = 2) -> str:
+    """Return the median, and the least and the most."""
     return f"{np.median(values):.{digits}f} ({values.min():.{digits}f} to {values.max():.{digits}f})"
 
 
-def _plan(family: str, options: SearchSpeedOptions, seed: int) -> SearchPlan:
+def usual_plan(family: str, options: SearchSpeedOptions, seed: int) -> SearchPlan:
+    """Return a search of the family's own space, on all folds."""
     if family == ESTIMATOR:
         space = SearchSpace((Real("C", 1e-3, 1e3, "log"), Real("tol", 1e-5, 1e-2, "log")), {"C": 1.0, "tol": 1e-4})
     else:

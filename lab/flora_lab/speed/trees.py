@@ -38,9 +38,10 @@ from flora_lab.machine import machine
 
 FAMILY = GradientBoosting()
 DATASETS = ("eeg-eye-state", "electricity")
-PARTIES = (3, 10, 50)
+PARTIES = (3, 10, 20, 50)
 ROWS, COLUMNS, TREES = 15_000, 30, 100
 Seconds = NDArray[np.float64]
+POOLED = "pooled scikit-learn"
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,8 @@ def run(parsed: Namespace) -> None:
 def training_table(repeats: int) -> list[str]:
     """Return the table of a training on made-up rows: pooled scikit-learn, and all parties' rows in one process."""
     rows = made_up_rows(ROWS, COLUMNS)
-    spread = {p: [rows.take(index) for index in np.array_split(np.arange(ROWS), p)] for p in PARTIES}
-    config = {"max_iter": TREES}
-    tasks: dict[str, Callable[[], Any]] = {"pooled scikit-learn": lambda: _scikit_learn(rows, config)}
-    for p in PARTIES:
-        tasks[f"p = {p}, rows together"] = lambda p=p: FAMILY.train_together(config, spread[p], 0)  # type: ignore[misc]
-    times = in_turn(tasks, repeats)
-    base = times["pooled scikit-learn"]
+    times = training_times(rows, repeats)
+    base = times[POOLED]
     calls, megabytes = exchanges(rows)
     return [
         f"\nA training: {ROWS} x {COLUMNS} rows, {TREES} trees of 31 leaves",
@@ -95,6 +91,16 @@ def training_table(repeats: int) -> list[str]:
         *(f"| {name} | {_spread(found)} | {np.median(found / base):.2f} |" for name, found in times.items()),
         f"Parties apart: {calls:.1f} exchanges a tree, {megabytes:.2f} MB a tree, party and way.",
     ]
+
+
+def training_times(rows: Rows, repeats: int) -> dict[str, Seconds]:
+    """Return the seconds of a training on pooled rows by scikit-learn, and by each number of parties in one process."""
+    spread = {p: [rows.take(index) for index in np.array_split(np.arange(len(rows)), p)] for p in PARTIES}
+    config = {"max_iter": TREES}
+    tasks: dict[str, Callable[[], Any]] = {POOLED: lambda: _scikit_learn(rows, config)}
+    for p in PARTIES:
+        tasks[f"p = {p}, rows together"] = lambda p=p: FAMILY.train_together(config, spread[p], 0)  # type: ignore[misc]
+    return in_turn(tasks, repeats)
 
 
 def search_table(name: str, data: Path | None, configs: int) -> list[str]:

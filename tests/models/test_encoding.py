@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flora.core.collective import Alone, Collective, Floats, Reduction
+from flora.core.collective import Alone, Collective, Integers
 from flora.core.threads import in_step
 from flora.errors import DataError, InputError
 from flora.models.encoding import Encoding, fit_encoding
@@ -47,19 +47,19 @@ class Recorder(PassesOn):
     """A party's end of a collective that remembers what the party sent."""
 
     inner: Collective = field(default_factory=Alone)
-    sent: list[tuple[Floats, Reduction]] = field(default_factory=list)
+    sent: list[Integers] = field(default_factory=list)
 
-    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
-        self.sent.append((np.array(values), reduction))
-        return self.inner.allreduce(values, reduction)
+    def add_integers(self, values: Integers) -> Integers:
+        self.sent.append(np.array(values))
+        return self.inner.add_integers(values)
 
     def allgather(self, data: bytes) -> Sequence[bytes]:
         raise AssertionError(f"bytes are not sums: {data[:20]!r}")
 
     def check(self, rows: int) -> None:
-        """Raise unless all that was sent is finite, and nothing has an entry per row."""
+        """Raise unless something was sent, and nothing has an entry per row."""
         assert self.sent
-        assert all(rows not in values.shape and np.isfinite(values).all() for values, _ in self.sent)
+        assert all(rows not in values.shape and values.dtype == np.int64 for values in self.sent)
 
 
 def random_rows(rows: int, seed: int) -> Rows:
@@ -124,10 +124,22 @@ def test_a_column_without_any_value_is_zero() -> None:
 
 
 def test_no_extreme_of_a_public_range_leaves() -> None:
-    public = Schema("target", "classification", (Column("x", "numeric", low=0.0, high=10.0),), ("no", "yes"))
-    recorder = Recorder()
-    fit_encoding(Rows(ROWS.X[:, 4:], ROWS.y, public), recorder)
-    assert [reduction for _, reduction in recorder.sent] == ["sum"]
+    def shapes(column: Column) -> list[tuple[int, ...]]:
+        ends: list[Recorder] = []
+
+        def share(collective: Collective) -> None:
+            ends.append(Recorder(collective))
+            fit_encoding(
+                Rows(ROWS.X[:, 4:], ROWS.y, Schema("target", "classification", (column,), ("no", "yes"))), ends[-1]
+            )
+
+        in_step([share, share])
+        return [values.shape for values in ends[0].sent]
+
+    public = shapes(Column("x", "numeric", low=0.0, high=10.0))
+    assert public[0] == (2,)  # present and missing, then the sum of what is scaled
+    assert len(public) == 2
+    assert shapes(Column("x", "numeric")) == [(2, 15)] * 16 + public  # the digits of its maximum and minimum
 
 
 def test_what_leaves_is_finite_and_has_no_axis_of_rows() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from flora.core.codec import to_document
-from flora.core.collective import Alone, Floats, Integers, Reduction
+from flora.core.collective import Alone, Integers
 from flora.core.threads import in_step
 from flora.errors import CollectiveError, ConsentError, FloraError, InputError
 from flora.models import family_of
@@ -60,11 +60,6 @@ class Other:
     sent: list[Any] = field(default_factory=list)
     rank: int = 0
     size: int = 2
-
-    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
-        self.look()
-        self.sent.append(np.array(values))
-        return np.array(values, dtype=np.float64)
 
     def add_integers(self, values: Integers) -> Integers:
         self.look()
@@ -221,7 +216,7 @@ class TestLog:
         begin, sums, reply = verify(log.path)
         assert (begin.note, begin.size) == ("2 parties", 0)
         assert [sums.what, reply.what] == [f"{step.name}: sums", f"{step.name}: reply"]
-        data = [part if isinstance(part, bytes) else part.astype(float).tobytes() for part in other.sent]
+        data = [part if isinstance(part, bytes) else part.tobytes() for part in other.sent]
         digest = hashlib.sha256(b"".join(data)).hexdigest()
         assert sums.sha256 == hashlib.sha256(digest.encode()).hexdigest()
         assert sums.note.startswith(f"{len(data)} messages of {sum(map(len, data))} bytes;")
@@ -403,39 +398,28 @@ class TestWatchedCollective:
         assert (watched.rank, watched.size) == (1, 3)
         near = WatchedCollective(Alone(), lambda: False)
         assert (near.rank, near.size) == (0, 1)
-        assert near.allreduce(np.array([1.0, 2.0]), "max").tolist() == [1, 2]
-
-    def test_the_reduction_is_passed_on(self) -> None:
-        def share(values: list[float]) -> Callable[..., list[list[float]]]:
-            return lambda collective: [
-                WatchedCollective(collective, lambda: False).allreduce(np.array(values), how).tolist()
-                for how in ("sum", "max")
-            ]
-
-        assert in_step([share([1.0, 5.0]), share([2.0, 3.0])]) == [[[3, 8], [2, 5]]] * 2
+        assert near.add_integers(np.array([1, 2])).tolist() == [1, 2]
 
     def test_every_call_is_counted_and_digested_in_order(self) -> None:
         watched = WatchedCollective(Other(), lambda: False)
-        table = np.arange(6.0).reshape(2, 3)
-        assert watched.allreduce(table.T).shape == (3, 2)  # not contiguous
+        table = np.arange(6).reshape(2, 3)
+        assert watched.add_integers(table.T).shape == (3, 2)  # not contiguous
         assert watched.allgather(b"mine") == [b"mine", b"other"]
-        watched.allreduce(np.array([1, 2]))  # whole numbers travel as floats
         assert watched.add_integers(np.array([-1, 2**62])).tolist() == [-1, 2**62]
-        assert (watched.calls, watched.sent, watched.received) == (4, 48 + 4 + 16 + 16, 48 + 9 + 16 + 16)
-        data = np.ascontiguousarray(table.T).tobytes() + b"mine" + np.array([1.0, 2.0]).tobytes()
-        data += np.array([-1, 2**62], dtype=np.int64).tobytes()
+        assert (watched.calls, watched.sent, watched.received) == (3, 48 + 4 + 16, 48 + 9 + 16)
+        data = np.ascontiguousarray(table.T).tobytes() + b"mine" + np.array([-1, 2**62], dtype=np.int64).tobytes()
         assert watched.digest.hexdigest() == hashlib.sha256(data).hexdigest()
 
     def test_it_knows_how_long_it_waited(self) -> None:
         watched = WatchedCollective(Other(lambda: time.sleep(0.02)), lambda: False)
         watched.allgather(b"")
-        watched.allreduce(np.zeros(1))
+        watched.add_integers(np.zeros(1, dtype=np.int64))
         assert 0.04 <= watched.waiting < 60
 
     def test_when_stopped_nothing_is_sent_nor_counted(self) -> None:
         other = Other()
         watched = WatchedCollective(other, lambda: True)
-        for call in (lambda: watched.allreduce(np.zeros(2)), lambda: watched.allgather(b"x")):
+        for call in (lambda: watched.add_integers(np.zeros(2, dtype=np.int64)), lambda: watched.allgather(b"x")):
             with pytest.raises(CollectiveError, match="the run was stopped"):
                 call()
         assert (other.sent, watched.calls, watched.sent) == ([], 0, 0)

@@ -158,7 +158,7 @@ def _train(rows: int, collective: Collective) -> str:
 
 def _show(document: Mapping[str, Any]) -> None:
     console = Console()
-    latency = Table("bytes", "ms", title="An allreduce (median)", title_justify="left", box=SIMPLE_HEAD)
+    latency = Table("bytes", "ms", title="A sum (median)", title_justify="left", box=SIMPLE_HEAD)
     for size, seconds in document["latency"].items():
         latency.add_row(f"{int(size):,}", f"{1000 * seconds:.1f}")
     console.print(latency)

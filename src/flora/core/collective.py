@@ -2,18 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Reduction = Literal["sum", "max"]
 
 
 class Collective(Protocol):
-    """One party's end of the exchange. Parties are ranked by name, and sums are made in that order."""
+    """One party's end of the exchange. Parties are ranked by name.
+
+    There is one way to add up, of integers: its bytes do not depend on the order, and masks can cover it. What else
+    parties agree on during a training is made of it (:mod:`flora.models.sums`).
+    """
 
     @property
     def rank(self) -> int:
@@ -25,16 +28,12 @@ class Collective(Protocol):
         """The number of parties."""
         ...
 
-    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
-        """Return the parties' elementwise sum (or maximum): the same shape, the same bytes at each party."""
-        ...
-
     def add_integers(self, values: Integers) -> Integers:
         """Return the parties' elementwise sum modulo 2^64: the same shape, the same in whatever order they come."""
         ...
 
     def allgather(self, data: bytes) -> Sequence[bytes]:
-        """Return every party's bytes, in the order of the ranks."""
+        """Return every party's bytes, in the order of the ranks: for what everybody may see."""
         ...
 
 
@@ -45,10 +44,6 @@ class Alone:
     rank: int = 0
     size: int = 1
 
-    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:  # noqa: ARG002  (one party: no sum)
-        """Return the party's own values, as an array of its own."""
-        return np.array(values, dtype=np.float64)
-
     def add_integers(self, values: Integers) -> Integers:
         """Return the party's own numbers, as an array of its own."""
         return np.array(values, dtype=np.int64)
@@ -56,14 +51,6 @@ class Alone:
     def allgather(self, data: bytes) -> Sequence[bytes]:
         """Return the party's own bytes."""
         return [data]
-
-
-def reduce_in_order(parts: Sequence[Floats], reduction: Reduction) -> Floats:
-    """Return the sum or maximum of ``parts``, from the first to the last: the same bytes whoever came first."""
-    total = np.array(parts[0], dtype=np.float64)
-    for part in parts[1:]:
-        total = total + part if reduction == "sum" else np.maximum(total, part)
-    return total
 
 
 def sum_of_integers(parts: Sequence[Integers]) -> Integers:

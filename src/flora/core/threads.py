@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from flora.core.collective import Floats, Integers, Reduction, reduce_in_order, sum_of_integers
+from flora.core.collective import Integers, sum_of_integers
 from flora.errors import CollectiveError
 
 R = TypeVar("R")
@@ -86,16 +86,10 @@ class ThreadCollective:
     size: int
     hub: _Hub
 
-    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
-        """Return the parties' elementwise sum or maximum, made in the order of the ranks."""
-        own = np.array(values, dtype=np.float64)
-        reduce = partial(reduce_in_order, reduction=reduction)
-        return np.array(self.hub.exchange(self.rank, f"{reduction} of shape {own.shape}", own, reduce))
-
     def add_integers(self, values: Integers) -> Integers:
         """Return the parties' elementwise sum modulo 2^64."""
         own = np.array(values, dtype=np.int64)
-        return np.array(self.hub.exchange(self.rank, f"add of shape {own.shape}", own, sum_of_integers))
+        return np.array(self.hub.exchange(self.rank, f"sum of shape {own.shape}", own, sum_of_integers))
 
     def allgather(self, data: bytes) -> Sequence[bytes]:
         """Return every party's bytes, in the order of the ranks."""

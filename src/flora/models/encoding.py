@@ -1,7 +1,7 @@
 """From rows with categories and holes to a dense matrix that any estimator takes.
 
 The statistics are sums and maxima over the parties, so that every party encodes alike; a party that searches by
-itself uses the same code with :class:`~flora.collective.Alone`.
+itself uses the same code with :class:`~flora.core.collective.Alone`.
 """
 
 import math
@@ -12,9 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from flora.core.collective import Collective
+from flora.core.collective import Collective, Integers
 from flora.errors import DataError, InputError
 from flora.models.rows import Rows
+from flora.models.sums import added, largest
 from flora.problem.schema import Column
 
 Floats = NDArray[np.float64]
@@ -89,10 +90,14 @@ def fit_encoding(rows: Rows, collective: Collective) -> Encoding:
     if not used:
         raise DataError("no column has a value at any party: there is nothing to learn from")
     ranges = _ranges(rows, used, collective)
-    sums = [_sums(rows.X[:, k], column, ranges.get(k)) for k, column in used]
-    totals = np.split(collective.allreduce(np.concatenate(sums)), np.cumsum([len(part) for part in sums])[:-1])
+    own = [_counts(rows.X[:, k], column) for k, column in used]
+    counts = np.split(collective.add_integers(np.concatenate(own)), np.cumsum([len(part) for part in own])[:-1])
+    sums = dict(zip(ranges, added(np.array([_sum(rows.X[:, k], *ranges[k]) for k in ranges]), collective), strict=True))
     return Encoding(
-        tuple(_encoded(k, column, ranges.get(k), total) for (k, column), total in zip(used, totals, strict=True))
+        tuple(
+            _number(k, ranges[k], sums[k], count) if k in ranges else _category(k, column, count)
+            for (k, column), count in zip(used, counts, strict=True)
+        )
     )
 
 
@@ -105,30 +110,32 @@ def _ranges(rows: Rows, used: list[tuple[int, Column]], collective: Collective) 
         X = rows.X[:, asked]
         both = np.stack([X, -X])
         extremes = np.max(both, axis=1, initial=LOWEST, where=~np.isnan(both))
-        highs, lows = collective.allreduce(extremes, "max") * [[1], [-1]]
+        highs, lows = largest(extremes.ravel(), collective).reshape(2, -1) * [[1], [-1]]
         nowhere = lows > highs  # no party has a value
         pairs = zip(asked, np.where(nowhere, 0, lows), np.where(nowhere, 0, highs), strict=True)
         ranges |= {k: (float(low), float(high)) for k, low, high in pairs}
     return ranges
 
 
-def _sums(values: Floats, column: Column, span: tuple[float, float] | None) -> Floats:
-    """Return a column's (scaled sum or each category's count, present count, missing count)."""
+def _counts(values: Floats, column: Column) -> Integers:
+    """Return a column's (count of each category, present count, missing count)."""
     present = values[~np.isnan(values)]
-    if span is None:
-        first = np.bincount(present.astype(np.int64), minlength=len(column.categories)).astype(np.float64)
-    else:
-        first = np.array([_scaled(present, *span).sum()])
-    return np.append(first, [len(present), len(values) - len(present)])
+    categories = np.bincount(present.astype(np.int64), minlength=len(column.categories)) if column.categories else ()
+    return np.array([*categories, len(present), len(values) - len(present)], dtype=np.int64)
 
 
-def _encoded(place: int, column: Column, span: tuple[float, float] | None, total: Floats) -> EncodedColumn:
-    present, missing = total[-2:]
-    if span is None:
-        mode = float(np.argmax(total[:-2]))
-        return EncodedColumn(place, len(column.categories), 0.0, 0.0, mode, bool(missing > 0))
-    mean = float(total[0] / max(present, 1))
-    return EncodedColumn(place, 0, *span, mean, bool(missing > 0))
+def _sum(values: Floats, low: float, high: float) -> float:
+    """Return the sum of a column's scaled numbers."""
+    return float(_scaled(values[~np.isnan(values)], low, high).sum())
+
+
+def _category(place: int, column: Column, counts: Integers) -> EncodedColumn:
+    return EncodedColumn(place, len(column.categories), 0.0, 0.0, float(np.argmax(counts[:-2])), bool(counts[-1] > 0))
+
+
+def _number(place: int, span: tuple[float, float], total: float, counts: Integers) -> EncodedColumn:
+    present, missing = counts
+    return EncodedColumn(place, 0, *span, float(total / max(present, 1)), bool(missing > 0))
 
 
 def _scaled(values: Floats, low: float, high: float) -> Floats:

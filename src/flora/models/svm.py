@@ -6,7 +6,7 @@ that of pooled rows.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from flora.core.collective import Collective
+from flora.core.collective import Collective, Integers
 from flora.errors import DataError, FloraError, InputError
 from flora.models.arrays import document_of, document_to_bytes, floats_of, floats_to_bytes
 from flora.models.encoding import Encoding, fit_encoding
@@ -22,6 +22,7 @@ from flora.models.family import Held, Scores, Trained
 from flora.models.kernel_machine import answers
 from flora.models.rows import Rows
 from flora.models.scored import score_of
+from flora.models.sums import added, fixed_point_sum, from_first
 from flora.problem.family import OWN
 from flora.problem.schema import Schema, Task
 from flora.problem.space import Config, Real, SearchSpace
@@ -51,8 +52,8 @@ class FourierFeatures:
     def drawn(cls, shape: tuple[int, int], gamma: float, seed: int, collective: Collective) -> "FourierFeatures":
         """Return D features of an RBF kernel over d columns, the same at each party; ``shape`` is (D, d)."""
         rng = stream(seed, "svm", "features")
-        directions = _first(lambda: math.sqrt(2 * gamma) * rng.standard_normal(shape), shape, collective)
-        return cls(directions, _first(lambda: rng.uniform(0, 2 * math.pi, shape[0]), shape[:1], collective))
+        directions = from_first(lambda: math.sqrt(2 * gamma) * rng.standard_normal(shape), shape, collective)
+        return cls(directions, from_first(lambda: rng.uniform(0, 2 * math.pi, shape[0]), shape[:1], collective))
 
     def __call__(self, dense: Floats) -> Floats:
         """Return the features and the constant: (n, d) -> (n, D + 1)."""
@@ -156,7 +157,7 @@ class SupportVectors:
         """Train one machine on all parties' rows."""
         _check_names(config)
         settings = {name: float(value) for name, value in {**DEFAULT, **config}.items()}
-        counts = collective.allreduce(np.bincount(rows.y, minlength=len(rows.schema.classes)).astype(np.float64))
+        counts = collective.add_integers(np.bincount(rows.y, minlength=len(rows.schema.classes)))
         classes = np.flatnonzero(counts)
         if len(classes) < 2:
             raise DataError(f"target {rows.schema.target!r}: need rows of at least 2 classes at the parties together")
@@ -164,10 +165,8 @@ class SupportVectors:
         features = FourierFeatures.drawn((self.features, encoding.width), settings["gamma"], seed, collective)
         Z = features(encoding(rows.X))
         costs = settings["C"] * counts.sum() / (len(classes) * np.where(counts > 0, counts, np.inf))
-        solutions = [
-            _solve(Z, signs, weights, settings["tol"], collective)
-            for signs, weights in _problems(rows.y, classes, costs, settings["C"])
-        ]
+        problems = [_Problem(Z, *each) for each in _problems(rows.y, classes, costs, counts, settings["C"])]
+        solutions = [_solve(problem, settings["tol"], collective) for problem in problems]
         return Trained(SupportVectorModel(encoding, features, np.stack(solutions), classes), config)
 
     def load(self, files: Mapping[str, bytes], schema: Schema) -> SupportVectorModel:
@@ -199,28 +198,53 @@ def _check_names(names: Sequence[str] | Mapping[str, Any]) -> None:
         raise InputError(f"svm: in federated training only {', '.join(DEFAULT)} can be tuned, got {unknown[0]!r}")
 
 
-def _problems(y: NDArray[np.int64], classes: NDArray[np.int64], costs: Floats, C: float) -> list[tuple[Floats, Floats]]:
-    """Return the (signs, costs) of each two-class problem, with the balanced weights of scikit-learn's LinearSVC."""
+def _problems(
+    y: NDArray[np.int64], classes: NDArray[np.int64], costs: Floats, counts: Integers, C: float
+) -> list[tuple[Floats, Floats, float]]:
+    """Return the (signs, costs, all parties' costs) of each two-class problem, with LinearSVC's balanced weights."""
     if len(classes) == 2:
-        return [(np.where(y == classes[1], 1.0, -1.0), costs[y])]
+        return [(np.where(y == classes[1], 1.0, -1.0), costs[y], float(costs @ counts))]
     # One against the rest: liblinear weighs the one class, and the rest has weight 1.
-    return [(np.where(y == k, 1.0, -1.0), np.where(y == k, costs[k], C)) for k in classes]
+    return [
+        (
+            np.where(y == k, 1.0, -1.0),
+            np.where(y == k, costs[k], C),
+            float(costs[k] * counts[k] + C * (counts.sum() - counts[k])),
+        )
+        for k in classes
+    ]
 
 
-def _solve(Z: Floats, signs: Floats, costs: Floats, tol: float, collective: Collective) -> Floats:
+@dataclass(frozen=True)
+class _Problem:
+    """A two-class problem: this party's rows of it, and how large sums over all parties' rows can be."""
+
+    Z: Floats  # (n, D + 1)
+    signs: Floats  # (n,)
+    costs: Floats  # (n,)
+    all_costs: float  # of all parties' rows
+
+    def summed(self, values: Floats, of_a_cost: float, collective: Collective) -> Floats:
+        """Return the sum of the parties' numbers, which are at most so much for each cost of a row."""
+        room = 2 * of_a_cost  # twice what it is in exact arithmetic
+        return fixed_point_sum(values[None, :], room * float(self.costs.sum()), room * self.all_costs, collective)
+
+
+def _solve(problem: _Problem, tol: float, collective: Collective) -> Floats:
     r"""Return the minimum of :math:`|w|^2 / 2 + \sum_i c_i \max(0, 1 - y_i w^T z_i)^2`, the sum over all rows.
 
     ``tol`` bounds errors of decision values, as in SVC: the last Newton direction can move none by more. All parties
     must decide alike, so what they decide by is summed by the collective, or by ``math.fsum``, which is exact.
     """
+    Z, signs, costs = problem.Z, problem.signs, problem.costs
     w = np.zeros(Z.shape[1])
     for _ in range(MOST_STEPS):
-        gap = 1 - signs * (Z @ w)  # (n,): how far inside the margin a row is
-        inside = gap > 0
-        gradient = w - collective.allreduce(Z.T @ (2 * costs * signs * np.maximum(0, gap)))
-        direction = _newton_direction(Z[inside], costs[inside], gradient, collective)
+        gap = 1 - signs * (Z @ w)  # (n,): how far inside the margin a row is, at most 1 + LONGEST |w|
+        most = 2 * (1 + LONGEST * math.sqrt(_dot(w, w)))
+        gradient = w - problem.summed(Z.T @ (2 * costs * signs * np.maximum(0, gap)), most, collective)
+        direction = _newton_direction(problem, gap > 0, gradient, collective)
         fall = signs * (Z @ direction)
-        losses = collective.allreduce(np.array([_loss_change(gap, step * fall, costs) for step in STEPS]))
+        losses = added(np.array([_loss_change(gap, step * fall, costs) for step in STEPS]), collective)
         step = _step(losses, w, direction, _dot(gradient, direction))
         w = w + step * direction
         if step == 0 or LONGEST * math.sqrt(_dot(direction, direction)) <= max(tol, ROUNDING):
@@ -228,13 +252,13 @@ def _solve(Z: Floats, signs: Floats, costs: Floats, tol: float, collective: Coll
     raise FloraError(f"svm: no solution after {MOST_STEPS} Newton steps")
 
 
-def _newton_direction(Z: Floats, costs: Floats, gradient: Floats, collective: Collective) -> Floats:
-    """Return minus the inverse Hessian times the gradient; ``Z`` are the rows inside the margin."""
+def _newton_direction(problem: _Problem, inside: NDArray[np.bool_], gradient: Floats, collective: Collective) -> Floats:
+    """Return minus the inverse Hessian times the gradient; the Hessian is of the rows inside the margin."""
     upper = np.tri(len(gradient), dtype=bool).T
-    scaled = np.sqrt(2 * costs)[:, None] * Z
+    scaled = np.sqrt(2 * problem.costs[inside])[:, None] * problem.Z[inside]
     hessian = np.eye(len(gradient))
-    hessian[upper] += collective.allreduce((scaled.T @ scaled)[upper])
-    return _first(lambda: -cho_solve(cho_factor(hessian), gradient), gradient.shape, collective)
+    hessian[upper] += problem.summed((scaled.T @ scaled)[upper], 2, collective)
+    return from_first(lambda: -cho_solve(cho_factor(hessian), gradient), gradient.shape, collective)
 
 
 def _loss_change(gap: Floats, fall: Floats, costs: Floats) -> float:
@@ -250,11 +274,6 @@ def _step(losses: Floats, w: Floats, direction: Floats, slope: float) -> float:
         if loss + step * linear + step * step * square / 2 < 1e-4 * step * slope:
             return float(step)
     return 0.0
-
-
-def _first(compute: Callable[[], Floats], shape: tuple[int, ...], collective: Collective) -> Floats:
-    """Return what the first party computes: the machines' libraries may differ in the last digit."""
-    return collective.allreduce(compute() if collective.rank == 0 else np.zeros(shape))
 
 
 def _dot(a: Floats, b: Floats) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from flora.core.codec import to_document
-from flora.core.collective import Collective, Floats, Integers, Reduction
+from flora.core.collective import Collective, Integers
 from flora.core.workers import one_thread
 from flora.errors import CollectiveError, ConsentError
 from flora.party.audit import AuditLog
@@ -158,14 +158,6 @@ class WatchedCollective:
     def size(self) -> int:
         """The number of parties."""
         return self.inner.size
-
-    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
-        """Return the parties' elementwise sum or maximum."""
-        own = np.ascontiguousarray(values, dtype=np.float64)
-        with self._counted(own.tobytes()):
-            total = self.inner.allreduce(values, reduction)
-        self.received += total.nbytes
-        return total
 
     def add_integers(self, values: Integers) -> Integers:
         """Return the parties' elementwise sum modulo 2^64."""

@@ -6,12 +6,13 @@ from typing import Protocol
 
 import numpy as np
 
-from flora.core.collective import Collective, Floats, reduce_in_order
+from flora.core.collective import Alone, Collective, Floats
 from flora.core.workers import one_thread
 from flora.models.family import Held, Model, ModelFamily, Trained, TrainsTogether
 from flora.models.model_file import pack
 from flora.models.pooled_score import score_from, score_of_party, score_sums
 from flora.models.rows import Rows
+from flora.models.sums import added, pooled_sums
 from flora.problem.family import Family
 from flora.problem.messages import Train, TrainReply
 from flora.problem.path import check_trainable, family_path
@@ -53,7 +54,7 @@ class Apart:
 
     def add(self, parts: Sequence[Floats]) -> Floats:
         """Add up with the other parties."""
-        return self.collective.allreduce(parts[0])
+        return added(parts[0], self.collective)
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ class InOnePlace:
         return self.family.train_together(config, rows, self.seed, held)
 
     def add(self, parts: Sequence[Floats]) -> Floats:
-        """Add up, in the order of the parties' names."""
-        return reduce_in_order(parts, "sum")
+        """Add up what all have here."""
+        return pooled_sums(np.stack(parts), Alone())
 
 
 def train_as(names: Sequence[str], rows: Sequence[Rows], step: Train, training: Training) -> list[TrainReply]:

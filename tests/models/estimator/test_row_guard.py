@@ -10,7 +10,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from flora.core.archive import members_of
-from flora.core.collective import Collective, Floats, Reduction
+from flora.core.collective import Collective, Integers
 from flora.core.threads import in_step
 from flora.errors import DataError
 from flora.models.estimator.family import AnyEstimator, SoftVote
@@ -26,12 +26,12 @@ class Recording(PassesOn):
     """A collective that remembers what this party sent."""
 
     inner: Collective
-    arrays: list[Floats] = field(default_factory=list)
+    arrays: list[Integers] = field(default_factory=list)
     messages: list[bytes] = field(default_factory=list)
 
-    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
+    def add_integers(self, values: Integers) -> Integers:
         self.arrays.append(values)
-        return self.inner.allreduce(values, reduction)
+        return self.inner.add_integers(values)
 
     def allgather(self, data: bytes) -> Sequence[bytes]:
         self.messages.append(data)

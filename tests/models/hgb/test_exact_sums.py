@@ -1,50 +1,11 @@
 import itertools
-from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
 
-from flora.core.collective import Alone, Collective, Floats
-from flora.core.threads import in_step
 from flora.errors import DataError
-from flora.models.hgb.exact_sums import Histograms, Units, pooled_sum, pooled_sums, rounded
-
-ANY = st.floats(allow_nan=False, allow_infinity=False, width=64)
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(ANY, max_size=30))
-def test_a_sum_is_exact_and_rounded_once(values: list[float]) -> None:
-    try:
-        exact = float(sum(map(Fraction, values), Fraction(0)))
-    except OverflowError:
-        with pytest.raises(DataError, match="too large"):
-            pooled_sum(np.array(values), Alone())
-    else:
-        assert pooled_sum(np.array(values), Alone()) == exact
-
-
-def test_who_holds_which_rows_does_not_matter() -> None:
-    values = np.random.default_rng(0).normal(size=(60, 3)) * 10.0 ** np.arange(-30, 30)[:, None]
-    expected = pooled_sums(values, Alone())
-
-    def share(part: Floats, collective: Collective) -> Floats:
-        return pooled_sums(part, collective)
-
-    for order in itertools.permutations(np.split(values, [1, 1, 40])):
-        found = in_step([partial(share, part) for part in order])
-        assert all(np.array_equal(one, expected) for one in found)
-    assert len({np.sum(values[order, 0]) for order in (slice(None), slice(None, None, -1))}) == 2  # floats alone differ
-
-
-@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
-def test_what_is_not_finite_is_refused(value: float) -> None:
-    with pytest.raises(DataError, match="must be finite"):
-        pooled_sum(np.array([1.0, value]), Alone())
+from flora.models.hgb.exact_sums import Histograms, Units, rounded
 
 
 def made_up(rows: int, units: Units, seed: int) -> Histograms:

@@ -8,7 +8,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
-from flora.core.collective import Alone, Collective, Floats, Integers, Reduction
+from flora.core.collective import Alone, Collective, Integers
 from flora.core.threads import in_step
 from flora.core.workers import one_thread
 from flora.errors import SpaceError
@@ -57,9 +57,6 @@ class Watched(PassesOn):
         if len(self.said) % 7 == 0:
             time.sleep(self.late)
         return self.inner.add_integers(values)
-
-    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
-        raise AssertionError("hgb adds integers only")
 
     def allgather(self, data: bytes) -> Sequence[bytes]:
         raise AssertionError("hgb gathers nothing")

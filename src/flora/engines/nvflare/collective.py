@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flora.core.collective import Floats, Integers, Reduction
+from flora.core.collective import Integers
 from flora.engines.nvflare.hub import MOST_BYTES, Call, HubAnswer, call_to_headers
 from flora.errors import CollectiveError
 
@@ -77,17 +77,13 @@ class CellCollective:
     stopped: Callable[[], bool]
     calls: int = 0
 
-    def allreduce(self, values: Floats, reduction: Reduction = "sum") -> Floats:
-        """Return the parties' elementwise sum or maximum, made in the order of the ranks."""
-        own = np.ascontiguousarray(values, dtype=np.float64)
-        data = self._combined(reduction, np.shape(values), own.tobytes())
-        return np.frombuffer(data, dtype=np.float64).reshape(np.shape(values)).copy()
-
     def add_integers(self, values: Integers) -> Integers:
         """Return the parties' elementwise sum modulo 2^64."""
         own = np.ascontiguousarray(values, dtype=np.int64)
-        data = self._combined("add", np.shape(values), own.tobytes())
-        return np.frombuffer(data, dtype=np.int64).reshape(np.shape(values)).copy()
+        answer = self._call("add", np.shape(values), own.tobytes())
+        if len(answer.data) != own.nbytes:
+            raise CollectiveError(f"the aggregator answered {len(answer.data)} bytes to a sum of {own.nbytes}")
+        return np.frombuffer(answer.data, dtype=np.int64).reshape(np.shape(values)).copy()
 
     def allgather(self, data: bytes) -> Sequence[bytes]:
         """Return every party's bytes, in the order of the ranks."""
@@ -96,13 +92,6 @@ class CellCollective:
             raise CollectiveError(f"the aggregator gathered {len(answer.lengths)} parts, not {self.size}")
         ends = np.cumsum((0, *answer.lengths)).tolist()
         return [answer.data[a:b] for a, b in pairwise(ends)]
-
-    def _combined(self, kind: str, shape: tuple[int, ...], data: bytes) -> bytes:
-        """Return what the aggregator made of all parties' numbers: as many bytes as went out."""
-        answer = self._call(kind, shape, data)
-        if len(answer.data) != len(data):
-            raise CollectiveError(f"the aggregator answered {len(answer.data)} bytes to a sum of {len(data)}")
-        return answer.data
 
     def _call(self, kind: str, shape: tuple[int, ...], data: bytes) -> HubAnswer:
         if len(data) > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""The aggregator's end of the collective: it adds up in party order and answers when the last party has come.
+"""The aggregator's end of the collective: it adds up and answers when the last party has come.
 
 It holds no thread while it waits. A call may be repeated, as a party does when no answer came in time: what was given
 is kept, and the last sum is handed out again.
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from flora.core.collective import reduce_in_order, sum_of_integers
+from flora.core.collective import sum_of_integers
 
 MOST_BYTES = 256 * 2**20  # of one contribution
 PATIENCE = 5.0  # seconds after which a waiting party is told to ask again, so that both sides know of each other
-KINDS = ("sum", "max", "add", "gather")  # "add" is of whole numbers, modulo 2^64
+KINDS = ("add", "gather")  # "add" is of whole numbers, modulo 2^64
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Call:
     @property
     def words(self) -> str:
         """The call in words, to be compared between parties."""
-        return "gathering" if self.kind == "gather" else f"{self.kind} of shape {self.shape}"
+        return "gathering" if self.kind == "gather" else f"sum of shape {self.shape}"
 
     def fault(self, size: int) -> str | None:
         """Return what is wrong with a contribution of ``size`` bytes, or None."""
@@ -152,12 +152,8 @@ class Hub:
         kind = self._calls[self.parties[0]].kind
         if kind == "gather":
             self._last = HubAnswer("ok", self._number, tuple(map(len, parts)), b"".join(parts))
-        elif kind == "add":
-            whole = sum_of_integers([np.frombuffer(part, dtype=np.int64) for part in parts])
-            self._last = HubAnswer("ok", self._number, data=whole.tobytes())
         else:
-            numbers = [np.frombuffer(part, dtype=np.float64) for part in parts]
-            total = reduce_in_order(numbers, "sum" if kind == "sum" else "max")
+            total = sum_of_integers([np.frombuffer(part, dtype=np.int64) for part in parts])
             self._last = HubAnswer("ok", self._number, data=total.tobytes())
         self._number += 1
         self._calls, self._parts = {}, {}

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from flora.core.collective import Collective, Floats, Integers
 from flora.errors import DataError
 from flora.models.hgb.bins import Bins
-from flora.models.hgb.exact_sums import Histograms, Units, pooled_sum, pooled_sums
+from flora.models.hgb.exact_sums import Histograms, Units
 from flora.models.hgb.grower import Decider, GrowingTree, Node
 from flora.models.hgb.local_rows import LocalRows, RowsOfTree, loss_of_schema
 from flora.models.hgb.settings import Settings
 from flora.models.hgb.trees import Tree
 from flora.models.rows import Rows
+from flora.models.sums import pooled_sum, pooled_sums
 from flora.randomness import derived_seed
 
 AHEAD = 0.75  # of the splits still to come, a round prepares so many: fewer exchanges, more bytes in each

@@ -1,10 +1,7 @@
-"""Sums over all parties' rows that lose no bit: the same however the rows are spread, and in whatever order.
+"""Histograms over all parties' rows that lose no bit: the same however the rows are spread, and in whatever order.
 
-They travel as integers modulo 2^64, so masks can cover them. Two kinds are needed:
-
-* a few sums of any numbers (:func:`pooled_sums`): each is cut into digits of 32 bits, which add up separately;
-* very many sums of gradients (:class:`Units`): gradients are rounded to multiples of a power of two, so coarse that a
-  float64 holds every sum of them, and so fine that hardly any gradient changes, for they are float32.
+They travel as integers modulo 2^64, so masks can cover them. Gradients are rounded to multiples of a power of two, so
+coarse that a float64 holds every sum of them, and so fine that hardly any gradient changes, for they are float32.
 """
 
 import math
@@ -16,48 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble._hist_gradient_boosting.common import HISTOGRAM_DTYPE
 
-from flora.core.collective import Collective, Floats, Integers
+from flora.core.collective import Integers
 from flora.errors import DataError
 
 Histograms = NDArray[Any]  # (columns, bins): the sums of gradients and of hessians, and the count of rows
-DIGIT_BITS = 32
-LOWEST, HIGHEST = -34, 31  # digits are worth 2^(32 k): together they hold every float64
 ROOM = 52  # bits of a sum of gradients: a float64 holds 53
-
-
-def pooled_sums(values: Floats, collective: Collective) -> Floats:
-    """Return the sum of each column over all parties' rows, rounded but once: (n, k) -> (k,)."""
-    if not np.isfinite(values).all():
-        raise DataError("numbers that are added up must be finite: the target or a loss is too large")
-    digits = collective.add_integers(_digits(values))
-    return np.array([_rounded_sum(row) for row in digits.tolist()])
-
-
-def pooled_sum(values: Floats, collective: Collective) -> float:
-    """Return the sum over all parties' rows, rounded but once: (n,) -> a number."""
-    return float(pooled_sums(values[:, None], collective)[0])
-
-
-def _digits(values: Floats) -> Integers:
-    """Return each column's sum as digits: (n, k) -> (k, digits). A digit may be negative, or have many bits."""
-    found = np.zeros((values.shape[1], HIGHEST - LOWEST + 1), dtype=np.int64)
-    rest = np.array(values, dtype=np.float64)
-    largest = np.abs(rest).max(initial=0.0)
-    place = (math.frexp(largest)[1] - 1) // DIGIT_BITS
-    while rest.any():
-        digit = np.trunc(np.ldexp(rest, -DIGIT_BITS * place))
-        found[:, place - LOWEST] = digit.astype(np.int64).sum(axis=0)
-        rest -= np.ldexp(digit, DIGIT_BITS * place)
-        place -= 1
-    return found
-
-
-def _rounded_sum(digits: Sequence[int]) -> float:
-    total = sum(digit << (DIGIT_BITS * k) for k, digit in enumerate(digits))
-    try:
-        return total / (1 << (-DIGIT_BITS * LOWEST))  # of two integers, so Python rounds correctly
-    except OverflowError:
-        raise DataError("the sum of the target over all parties is too large for a floating-point number") from None
 
 
 @dataclass(frozen=True)

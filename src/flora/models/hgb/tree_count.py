@@ -10,9 +10,9 @@ from scipy.special import log_softmax
 
 from flora.core.collective import Collective, Floats
 from flora.models.family import Held
-from flora.models.hgb.exact_sums import pooled_sums
 from flora.models.hgb.model import BoostedTrees, answers
 from flora.models.rows import Rows
+from flora.models.sums import pooled_sums
 
 WINDOW = 1.25  # a loss counts with those of up to so many times more or fewer trees: its neighbours' noise is its own
 OF_PROBABILITIES = ("log_loss", "roc_auc", "brier", "average_precision", "d2")  # scorings that look at more than labels

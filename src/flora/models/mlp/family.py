@@ -23,6 +23,7 @@ from flora.models.mlp.federated_averaging import AGGREGATOR, Part, average, lear
 from flora.models.mlp.perceptron import PerceptronModel
 from flora.models.rows import Rows
 from flora.models.scored import score_of
+from flora.models.sums import added
 from flora.problem.family import FEDERATED, OWN
 from flora.problem.parameters import Parameter
 from flora.problem.schema import Schema, Task
@@ -159,7 +160,7 @@ def _trained(
     both = {place: (scaled(kept), scaled(held)) for place, (kept, held) in parts.items()}
     learners = learners_of(settings, both, schema, collective)
     return [
-        (PerceptronModel(encoding, learners[0].layers(stand.weights), schema.task, center, scale), stand.round)
+        (PerceptronModel(encoding, learners.own[0].layers(stand.weights), schema.task, center, scale), stand.round)
         for stand in average(learners, settings, collective, seed, rounds)
     ]
 
@@ -176,9 +177,9 @@ def _target_scale(rows: Rows, collective: Collective) -> tuple[float, float]:
     """Return the mean and the standard deviation of all parties' targets; (0, 1) for classes."""
     if rows.schema.task == "classification":
         return 0.0, 1.0
-    total, count = collective.allreduce(np.array([np.sum(rows.y), len(rows)], dtype=np.float64))
-    mean = float(total / count)
-    (square,) = collective.allreduce(np.array([np.sum((rows.y - mean) ** 2)]))
+    count = int(collective.add_integers(np.array([len(rows)]))[0])
+    mean = float(added(np.array([np.sum(rows.y)]), collective)[0] / count)
+    (square,) = added(np.array([np.sum((rows.y - mean) ** 2)]), collective)
     return mean, math.sqrt(square / count) or 1.0
 
 

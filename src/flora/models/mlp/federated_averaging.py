@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.utils import check_random_state
 
-from flora.core.collective import Collective, reduce_in_order
+from flora.core.collective import Collective
+from flora.errors import DataError
 from flora.models.mlp.perceptron import Floats, Layers, length_of, outputs_of, places_of
+from flora.models.sums import fixed_point_sum, pooled_sums
 from flora.problem.schema import Schema, Task
 from flora.randomness import derived_seed
 
@@ -25,6 +27,7 @@ AGGREGATOR: dict[str, Any] = {  # plain averaging after each epoch
 }
 Part = tuple[Floats, NDArray[Any]]  # dense inputs (n, d), places of classes or scaled numbers (n,)
 NO_STEP = 1e-300  # a learning rate that moves no weight
+GROWTH = 64  # a round's largest weight is hardly ever so many times the last one's
 
 
 @dataclass(frozen=True)
@@ -68,20 +71,20 @@ class Learner:
         return _weights(still.partial_fit(X, y, **self.classes))
 
     def trained(self, weights: Floats | None, seed: int) -> Floats:
-        """Return the rows' number times the weights after the local epochs, then the rows' number.
+        """Return the rows' number times the weights after the local epochs.
 
         Without weights, those that ``seed`` draws are the first.
         """
         X, y = self.kept
         if not len(y):
-            return np.zeros(length_of(self.sizes) + 1)
+            return np.zeros(length_of(self.sizes))
         self.network.set_params(random_state=check_random_state(seed))  # the epochs share it: each shuffles anew
         if weights is not None:
             matrices = [matrix.copy() for matrix in self.layers(weights).matrices]  # Adam writes into them
             self.network.coefs_, self.network.intercepts_ = matrices[:2], matrices[2:]
         for _ in range(self.settings["local_epochs"]):
             self.network.partial_fit(X, y, **self.classes)
-        return np.append(len(y) * _weights(self.network), len(y))
+        return len(y) * _weights(self.network)
 
     def fitness(self, weights: Floats) -> Floats:
         """Return (the validation rows with the right class, or minus their summed squared error; their number).
@@ -94,26 +97,49 @@ class Learner:
         return np.array([hits, len(y)], dtype=np.float64)
 
 
+@dataclass(frozen=True)
+class Learners:
+    """The learners of this process, and what all parties' have."""
+
+    own: Sequence[Learner]
+    rows: int  # to train on, of all parties
+
+    def averaged(self, weights: Floats, start: Floats | None, seeds: Sequence[int], collective: Collective) -> Floats:
+        """Return the mean of all parties' weights, by rows, after one more round from ``weights``."""
+        shares = [learner.trained(start, seed) for learner, seed in zip(self.own, seeds, strict=True)]
+        rates = [float(learner.settings["learning_rate_init"]) for learner in self.own]
+        most = GROWTH * max(float(np.abs(weights).max()), *rates)  # where it is more, all hear of it
+        rows = sum(len(learner.kept[1]) for learner in self.own)
+        return fixed_point_sum(np.stack(shares), rows * most, self.rows * most, collective) / self.rows
+
+    def score(self, weights: Floats, collective: Collective) -> float | None:
+        """Return the share of right answers, or minus the mean squared error, on all parties' validation rows."""
+        fitness, count = pooled_sums(np.stack([learner.fitness(weights) for learner in self.own]), collective)
+        return float(fitness / count) if count else None
+
+
 def learners_of(
     settings: Mapping[str, Any], parts: Mapping[int, tuple[Part, Part]], schema: Schema, collective: Collective
-) -> list[Learner]:
+) -> Learners:
     """Return a learner for the rows to train on and to validate on at each place among all parties.
 
     A pooled batch is shared out by rows, so that a local epoch has as many steps as an epoch on pooled rows: the
     learning rate, max_iter and the patience keep their meaning, however many the parties are.
     """
     rows = {place: len(kept[1]) for place, (kept, _) in parts.items()}
-    (total,) = collective.allreduce(np.array([sum(rows.values())], dtype=np.float64))
+    total = int(collective.add_integers(np.array([sum(rows.values())]))[0])
+    if not total:
+        raise DataError("a training needs at least one row, got none from any party")
 
     def shared(count: int) -> dict[str, Any]:
         batch = np.clip(np.round(settings["batch_size"] * count / total), 1, max(count, 1))
         return {**settings, "batch_size": int(batch)}
 
-    return [Learner(place, shared(rows[place]), *both, schema) for place, both in parts.items()]
+    return Learners([Learner(place, shared(rows[place]), *both, schema) for place, both in parts.items()], total)
 
 
 def average(
-    learners: Sequence[Learner], settings: Mapping[str, Any], collective: Collective, seed: int, rounds: Sequence[int]
+    learners: Learners, settings: Mapping[str, Any], collective: Collective, seed: int, rounds: Sequence[int]
 ) -> list[Standing]:
     """Return where the training stands after each number of ``rounds``, or where it ended before that.
 
@@ -121,27 +147,18 @@ def average(
     """
     first, rate = derived_seed(seed, "mlp", "first"), settings["server_learning_rate"]
     standing, reached = Standing(np.zeros(0)), {}
-    weights = learners[0].drawn(first)
+    weights = learners.own[0].drawn(first)
     for number in range(max(rounds)):
         # Every party draws the same first weights, then shuffles its rows in its own way.
-        seeds = [derived_seed(seed, "mlp", learner.place, number) if number else first for learner in learners]
-        start = weights if number else None
-        shares = [learner.trained(start, own) for learner, own in zip(learners, seeds, strict=True)]
-        totals = collective.allreduce(reduce_in_order(shares, "sum"))
-        mean = totals[:-1] / totals[-1]
+        seeds = [derived_seed(seed, "mlp", learner.place, number) if number else first for learner in learners.own]
+        mean = learners.averaged(weights, weights if number else None, seeds, collective)
         weights = mean if rate == 1 else weights + rate * (mean - weights)  # the sum would not be the mean to the bit
-        standing = standing.after(number + 1, weights, _score(learners, weights, collective), settings["tol"])
+        standing = standing.after(number + 1, weights, learners.score(weights, collective), settings["tol"])
         if number + 1 in rounds:
             reached[number + 1] = standing
         if standing.stale > settings["n_iter_no_change"]:
             break
     return [reached.get(count, standing) for count in rounds]
-
-
-def _score(learners: Sequence[Learner], weights: Floats, collective: Collective) -> float | None:
-    parts = [learner.fitness(weights) for learner in learners]
-    fitness, count = collective.allreduce(reduce_in_order(parts, "sum"))
-    return float(fitness / count) if count else None
 
 
 def network_of(task: Task, settings: Mapping[str, Any]) -> Any:

@@ -81,6 +81,8 @@ def test_what_left_is_in_the_audit_log(shared: Network) -> None:
     entries = verify(shared.kits / "north" / "state" / "audit.jsonl")
     steps = {entry.what.split(":")[0] for entry in entries}
     assert {"describe", "search", "confirm", "certify", "train"} <= steps
+    begun = [entry.note for entry in entries if entry.what == "train: sums begin"]
+    assert set(begun) == {"3 parties, masked, with south, west"}
 
 
 def test_nothing_travels_in_the_clear(shared: Network, capture: Capture | None) -> None:

@@ -76,6 +76,7 @@ def test_no_file_means_the_documented_defaults(tmp_path: Path) -> None:
     assert consent.families == ("hgb", "svm", "mlp")
     assert (consent.most_trials, consent.most_seconds, consent.fewest_rows) == (100, 86_400, 40)
     assert (consent.certificate, consent.pairs, consent.data) == (False, Pairs(None, None), None)
+    assert (consent.fewest_parties, consent.unmasked_sums) == (2, False)
 
 
 def test_the_security_page_has_every_key_and_its_default() -> None:
@@ -102,6 +103,8 @@ def test_a_file_is_read_and_written(tmp_path: Path) -> None:
         "certificate": True,
         "pairs": {"rounded": 3, "best": 10},
         "data": {"path": "/data/rows.csv", "target": "kind", "drop": ["id"], "sep": ";", "dates": "parts"},
+        "fewest_parties": 5,
+        "unmasked_sums": True,
     }
     consent = Consent.read(written(tmp_path, **document))
     expected = Consent(
@@ -113,6 +116,8 @@ def test_a_file_is_read_and_written(tmp_path: Path) -> None:
         True,
         Pairs(3, 10),
         DataSource("/data/rows.csv", "kind", ("id",), TableFormat(";", dates="parts")),
+        5,
+        True,
     )
     assert consent == expected
     data = {"decimal": None, "encoding": None, "missing": [], "auto": False, **to_document(consent)["data"]}
@@ -349,9 +354,31 @@ def test_the_description_says_what_holds() -> None:
     assert "Models that may be trained: hgb, svm, mlp." in text
     assert "All pairs of a config and its loss leave as they are." in text
     assert "Sketches of the rows and learning curves do not leave." in text
+    assert "Sums are made with at least 2 parties and leave under masks alone." in text
     other = Consent((), (), 7, 60, 99, True, Pairs(3, 20)).describe()
     for words in ("trained: none.", "at most 7 trials", "60 seconds", "fewer than 99 rows", "The best 20 pairs leave"):
         assert words in other
     assert "with losses rounded to 3 digits" in other
     assert "learning curves leave if a certificate is asked for" in other
     assert "Models that may be trained: any." in Consent.of_everything().describe()
+    assert "Sums are made with at least 0 parties, with masks or without." in Consent.of_everything().describe()
+
+
+@pytest.mark.parametrize(
+    ("consent", "parties", "masked", "words"),
+    [
+        (Consent(), 3, False, "this party's sums leave under masks alone, and they are asked for without"),
+        (Consent(), 2, False, "under masks alone"),
+        (Consent(), 1, True, "this party adds up with at least 2 parties, and 1 are to take part"),
+        (Consent(fewest_parties=4), 3, True, "at least 4 parties, and 3 are to take part"),
+    ],
+)
+def test_sums_without_masks_or_with_few_are_refused(consent: Consent, parties: int, masked: bool, words: str) -> None:
+    with pytest.raises(ConsentError, match=words):
+        consent.check_sums(parties, masked=masked)
+
+
+def test_masked_sums_are_allowed_and_others_where_a_party_says_so() -> None:
+    Consent().check_sums(2, masked=True)
+    Consent(unmasked_sums=True).check_sums(2, masked=False)
+    Consent.of_everything().check_sums(1, masked=False)

@@ -128,7 +128,7 @@ class TestConsent:
             count: int = 39
 
         log, other = log_in(tmp_path), Other()
-        gate = Gate(Party("north", Few()), Consent(certificate=True), log)
+        gate = Gate(Party("north", Few()), Consent(certificate=True, unmasked_sums=True), log)
         with pytest.raises(ConsentError, match="at least 40 rows, and it has fewer"):
             gate.answer(step, other)
         assert (other.sent, written(log)) == ([], [])
@@ -159,7 +159,7 @@ class TestPerson:
     @pytest.mark.parametrize("step", [CERTIFY, TRAIN], ids=lambda step: step.name)
     def test_no_sum_leaves_without_a_yes(self, tmp_path: Path, step: Step) -> None:
         log, other, person = log_in(tmp_path), Other(), Person()
-        gate = Gate(Party("north", Untouched()), Consent(certificate=True), log, person=person)
+        gate = Gate(Party("north", Untouched()), Consent(certificate=True, unmasked_sums=True), log, person=person)
         with pytest.raises(ConsentError, match=f"the administrator of 'north' said no to '{step.name}'"):
             gate.answer(step, other)
         assert (other.sent, written(log)) == ([], [])
@@ -214,7 +214,7 @@ class TestLog:
         text = Gate(PARTY, log=log).letter(step, other)
         assert seen == [[f"{step.name}: sums begin"]] * len(other.sent)
         begin, sums, reply = verify(log.path)
-        assert (begin.note, begin.size) == ("2 parties", 0)
+        assert (begin.note, begin.size) == ("2 parties, no masks: the aggregator can read what this party adds", 0)
         assert [sums.what, reply.what] == [f"{step.name}: sums", f"{step.name}: reply"]
         data = [part if isinstance(part, bytes) else part.tobytes() for part in other.sent]
         digest = hashlib.sha256(b"".join(data)).hexdigest()
@@ -303,7 +303,7 @@ class Slow(SupportVectors):
 class TestTime:
     def gate(self, clock: Clock, log: AuditLog | None = None, **party: Any) -> Gate:
         slow = replace(PARTY, families=lambda name: Slow(clock=clock), **party)
-        return Gate(slow, Consent(most_seconds=4.5, certificate=True), log)
+        return Gate(slow, Consent(most_seconds=4.5, certificate=True, unmasked_sums=True), log)
 
     def test_a_search_ends_after_the_trial_that_took_too_long_and_what_is_done_is_kept(
         self, tmp_path: Path, clock: Clock

@@ -52,6 +52,7 @@ class TuneOptions:
     given: tuple[Path, ...]
     project: Path | None
     quorum: int | None
+    unmasked: bool
     wait: float
     work: WorkOptions
 
@@ -65,6 +66,7 @@ class TuneOptions:
             objective=self.surface.objective,
             trainings=self.trainings,
             certificate=self.certificate,
+            masked=not self.unmasked,
         )
 
 
@@ -109,6 +111,9 @@ def add_arguments(parser: Any) -> None:
     network = parser.add_argument_group("across machines")
     network.add_argument("--project", type=Path, metavar="KIT", help="ask the parties of this kit's consortium")
     network.add_argument("--quorum", type=int, metavar="N", help="go on without lost parties while N remain (all)")
+    network.add_argument(
+        "--unmasked", action="store_true", help="add up without masks: the aggregator sees each share (parties refuse)"
+    )
     network.add_argument(
         "--wait", type=float, default=600.0, metavar="S", help="seconds to wait for who is not there (%(default)g)"
     )

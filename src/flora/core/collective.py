@@ -37,6 +37,19 @@ class Collective(Protocol):
         ...
 
 
+class Masks(Protocol):
+    """What lets a party's sums leave under masks (:mod:`flora.core.masks`)."""
+
+    @property
+    def parties(self) -> tuple[str, ...]:
+        """The parties that add up, in the order of the ranks."""
+        ...
+
+    def begin(self, collective: Collective, step: str) -> Collective:
+        """Return the collective that masks the sums of a step, whose text this is."""
+        ...
+
+
 @dataclass(frozen=True)
 class Alone:
     """The collective of a party that trains by itself, as in the local search."""

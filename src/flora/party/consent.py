@@ -11,6 +11,8 @@ The file is a JSON object; each key may be left out, and then its default holds.
 - ``pairs``: ``"as-is"``, ``{"rounded": DIGITS}``, ``{"best": COUNT}``, or both of these in one object (``"as-is"``)
 - ``data``: the party's own table, with ``path``, ``target`` and ``drop``, and where they are not found out by
   themselves ``sep``, ``decimal``, ``encoding``, ``missing``, ``dates`` and ``auto``; it never leaves (none)
+- ``fewest_parties``: sums are made with at least so many parties, this one among them (2)
+- ``unmasked_sums``: whether the aggregator may see what this party adds to a sum (false)
 """
 
 import math
@@ -103,6 +105,8 @@ class Consent:
     certificate: bool = False
     pairs: Pairs = Pairs()
     data: DataSource | None = None
+    fewest_parties: Total = 2
+    unmasked_sums: bool = False
 
     def __post_init__(self) -> None:
         check(self)
@@ -110,7 +114,8 @@ class Consent:
     @classmethod
     def of_everything(cls) -> Self:
         """Return what the parties of one process allow each other: there is nobody to refuse anything to."""
-        return cls(None, None, MOST_TRIALS, sys.float_info.max, 0, certificate=True)
+        unlimited = cls(None, None, MOST_TRIALS, sys.float_info.max, 0, certificate=True)
+        return replace(unlimited, fewest_parties=0, unmasked_sums=True)
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -155,6 +160,15 @@ class Consent:
         if rows < self.fewest_rows:
             raise ConsentError(f"this party takes part with at least {self.fewest_rows} rows, and it has fewer")
 
+    def check_sums(self, parties: int, *, masked: bool) -> None:
+        """Raise where sums are to be made with too few parties, or without masks."""
+        if parties < self.fewest_parties:
+            raise ConsentError(
+                f"this party adds up with at least {self.fewest_parties} parties, and {parties} are to take part"
+            )
+        if not masked and not self.unmasked_sums:
+            raise ConsentError("this party's sums leave under masks alone, and they are asked for without")
+
     def check_seconds(self, seconds: float) -> None:
         """Raise where a step has computed for longer than is allowed."""
         if seconds > self.most_seconds:
@@ -186,6 +200,7 @@ class Consent:
         best, digits = self.pairs.best, self.pairs.rounded
         pairs = "All pairs of a config and its loss leave" if best is None else f"The best {best} pairs leave"
         rounding = "as they are" if digits is None else f"with losses rounded to {digits} digits"
+        masks = ", with masks or without" if self.unmasked_sums else " and leave under masks alone"
         sketches = "leave if a certificate is asked for" if self.certificate else "do not leave"
         return "\n".join(
             [
@@ -194,6 +209,7 @@ class Consent:
                 f"A search has at most {self.most_trials} trials; a step takes at most {self.most_seconds:g} seconds.",
                 f"With fewer than {self.fewest_rows} rows this party answers nothing.",
                 f"{pairs} {rounding}.",
+                f"Sums are made with at least {self.fewest_parties} parties{masks}.",
                 f"Sketches of the rows and learning curves {sketches}.",
             ]
         )

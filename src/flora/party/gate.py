@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from flora.core.codec import to_document
-from flora.core.collective import Collective, Integers
+from flora.core.collective import Collective, Integers, Masks
 from flora.core.workers import one_thread
 from flora.errors import CollectiveError, ConsentError
 from flora.party.audit import AuditLog
 from flora.party.consent import Consent
 from flora.party.party import Party
 from flora.problem.messages import Reply, Step
-from flora.problem.wire import reply_text
+from flora.problem.wire import reply_text, step_text
 
 Say = Callable[[str], None]
 Ask = Callable[[str], bool]
@@ -47,6 +47,7 @@ class Gate:
     person: Ask | None = None
     say: Say = _nobody_hears
     stopped: Callable[[], bool] = _never
+    masks: Masks | None = None  # under which sums leave
 
     @property
     def name(self) -> str:
@@ -80,8 +81,10 @@ class Gate:
     def _reply(self, step: Step, collective: Collective | None) -> Reply:
         self.consent.check(step)
         if step.together:
-            size = collective.size if collective else 1
-            self._confirm(step, f"take part in {step.name!r} with {size} parties: sums leave", to_document(step))
+            if collective is not None:
+                self.consent.check_sums(collective.size, masked=self.masks is not None)
+            size, how = collective.size if collective else 1, "masked sums" if self.masks else "sums"
+            self._confirm(step, f"take part in {step.name!r} with {size} parties: {how} leave", to_document(step))
         self.consent.check_rows(self.party.source.count)
         began = time.monotonic()
 
@@ -111,9 +114,9 @@ class Gate:
             return
         watched = WatchedCollective(collective, stopped)
         if self.log is not None:
-            self.log.record(f"{step.name}: sums begin", self.to, b"", f"{collective.size} parties")
+            self.log.record(f"{step.name}: sums begin", self.to, b"", self._company(collective.size))
         try:
-            yield watched
+            yield watched if self.masks is None else self.masks.begin(watched, step_text(step))
         finally:
             if self.log is not None:
                 note = (
@@ -122,6 +125,16 @@ class Gate:
                 self.log.record(f"{step.name}: sums", self.to, watched.digest.hexdigest().encode(), note)
             waited = f"{watched.waiting:.1f} s of it waiting"
             self.say(f"{step.name}: {watched.calls} sums, {watched.sent} bytes out, {watched.received} in, {waited}")
+
+    def _company(self, size: int) -> str:
+        """Return with whom sums are made, and whether under masks, in words for the log."""
+        if self.masks is None:
+            return f"{size} parties, no masks: the aggregator can read what this party adds"
+        others = ", ".join(party for party in self.masks.parties if party != self.name)
+        if len(others) > 600:  # a line has room for so many
+            others = f"{others[:600]}... (the SHA-256 of all names: {hashlib.sha256(others.encode()).hexdigest()})"
+        subtracts = "; the other can subtract its own share" if size == 2 else ""
+        return f"{size} parties, masked, with {others}{subtracts}"
 
     def _confirm(self, step: Step, what: str, shown: Any) -> None:
         """Show the person what is at stake, and go on only with a yes."""

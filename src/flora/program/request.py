@@ -45,6 +45,7 @@ class Request:
     objective: Objective = "mean"
     trainings: int | None = None  # 0: recommend only; 1: the paper's; from 5 on, also a comparison; None: by cost
     certificate: bool = False  # it costs a few fits, and more leaves a party
+    masked: bool = True  # across machines: nobody sees what one party adds to a sum
 
     def __post_init__(self) -> None:
         check(self)

@@ -47,6 +47,8 @@ class Consortium:
                 raise InputError(f"parties: a name is of letters, digits, - and _, at most 63, got {name!r:.80}")
             if name.lower() in RESERVED:
                 raise InputError(f"parties: the name {name!r} is reserved")
+            if name.lower() == self.aggregator.lower():  # its certificate would be that party's
+                raise InputError(f"parties: the name {name!r} is the aggregator's host")
         lower = [name.lower() for name in self.parties]
         for name in self.parties:
             if lower.count(name.lower()) > 1:

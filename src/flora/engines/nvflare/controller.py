@@ -188,7 +188,8 @@ class FloraController(Controller):  # type: ignore[misc]
             raise FloraError(f"the training ended: {asked.left}")
 
     def _order(self, asked: Asked) -> Any:
-        order = StepHeader(asked.number, self._name, tuple(asked.parties), version("flora-hpo"))
+        masked = self._plan.request.masked
+        order = StepHeader(asked.number, self._name, tuple(asked.parties), version("flora-hpo"), masked)
         return fill(Shareable(), order, step_text(asked.step))
 
     def _on_result(self, client_task: Any, fl_ctx: Any) -> None:  # noqa: ARG002

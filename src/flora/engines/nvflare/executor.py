@@ -15,11 +15,13 @@ from nvflare.apis.fl_constant import ReturnCode
 from nvflare.apis.shareable import make_reply
 
 from flora.core.codec import read, to_document
+from flora.core.masks import Masking
 from flora.core.workers import workers
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, CellCollective, message
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.service import watch_parent
+from flora.engines.nvflare.signatures import KitSigner
 from flora.engines.nvflare.tasks import ReplyHeader, StepHeader, fill, order_of
 from flora.errors import CollectiveError, ConsentError
 from flora.party.audit import AuditLog
@@ -129,6 +131,7 @@ class FloraExecutor(Executor):  # type: ignore[misc]
                 (lambda shown: foreground.ask(shown, aborted)) if settings.ask else None,
                 foreground.say,
                 aborted,
+                masks_of(kit, order),
             )
             return gate.letter(step, cell_collective(cell, order, kit.name, aborted) if step.together else None)
 
@@ -148,6 +151,13 @@ def cell_collective(cell: Any, order: StepHeader, party: str, stopped: Callable[
         return cell.core_cell.send_request(CHANNEL, REDUCE, order.hub, sent, timeout=seconds)
 
     return CellCollective(order.parties.index(party), len(order.parties), order.number, exchange, stopped)
+
+
+def masks_of(kit: Kit, order: StepHeader) -> Masking | None:
+    """Return what masks the sums of one step, unless the aggregator asks for none: the party's consent decides then."""
+    if not order.masked or len(order.parties) < 2:
+        return None
+    return Masking(order.parties, KitSigner(kit), f"{order.hub} {order.number}")
 
 
 @contextmanager

@@ -21,6 +21,7 @@ class StepHeader:
     hub: Sentence  # where sums go
     parties: tuple[Name, ...]  # who takes part, in the order of the ranks
     version: Sentence  # of flora, at the aggregator
+    masked: bool = True  # whether sums are to leave under masks
 
     def __post_init__(self) -> None:
         check(self, WireError)

@@ -159,6 +159,12 @@ _STEPS = {
 }
 
 
+MASKS = (
+    " Between machines a party's share of a sum leaves under masks: the aggregator sees the sum over all parties, "
+    "and each party's audit log says with whom it added up."
+)
+
+
 def disclosure(run: Analysis) -> Html:
     """Return what left each party, field by field."""
     result = run.result
@@ -176,7 +182,7 @@ def disclosure(run: Analysis) -> Html:
         *("disclosure", "What left each party"),
         element("p", f"The same fields left each of the {len(run.trials)} parties: {names}."),
         table("Field by field", ["step", "field", "in this run"], rows),
-        element("p", "Rows, predictions and the text of errors did not leave a party. Sums are seen in the clear."),
+        element("p", "Rows, predictions and the text of errors did not leave a party.", MASKS),
     )
 
 

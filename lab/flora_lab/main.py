@@ -15,6 +15,7 @@ COMMANDS = {  # each in a module with add_arguments and run; in the order of --h
     "held-out": ("flora_lab.judge.held_out", "what answers are worth, on rows that nobody had before the run"),
     "null": ("flora_lab.judge.null", 'how often the product says "use" where nothing can be gained'),
     "speed": ("flora_lab.speed.command", "how long users wait, beside what they would do instead"),
+    "masks": ("flora_lab.masks", "what masks cost a training, in one process"),
     "network": ("flora_lab.network.command", "what the exchange between parties costs"),
     "pack": ("flora_lab.pack", "make the files of results as small as can be"),
 }

@@ -206,7 +206,12 @@ def test_a_key_that_is_none_is_refused(key: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("parties", "place", "step"),
-    [(("a", "b", "d"), "run 1", "train"), (NAMES, "run 2", "train"), (NAMES, "run 1", "train more")],
+    [
+        (("a", "b", "d"), "run 1", "train"),
+        (("a", "d", "c"), "run 1", "train"),  # a party that is called by another name
+        (NAMES, "run 2", "train"),
+        (NAMES, "run 1", "train more"),
+    ],
 )
 def test_another_list_of_parties_another_run_or_step_is_noticed(
     parties: tuple[str, ...], place: str, step: str

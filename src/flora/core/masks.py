@@ -44,7 +44,8 @@ from flora.errors import CollectiveError, InputError
 
 PROTOCOL = "flora masked sums 1"
 KEY_BYTES = 32
-ZEROS = memoryview(bytes(2**18))  # a stream is what a cipher makes of them
+BLOCK = 2**14  # words at a time
+ZEROS = memoryview(bytes(8 * BLOCK))  # a stream is what a cipher makes of them
 
 
 class Signer(Protocol):
@@ -106,6 +107,7 @@ class MaskedCollective:
     pairs: Mapping[int, bytes] = field(repr=False)  # by the other's rank: the key of the pair's masks
     check: bytes = field(repr=False)  # the key of the check words
     calls: int = 0
+    room: Integers = field(default_factory=lambda: np.empty((2, 0), dtype=np.int64), repr=False)  # new memory is slow
 
     @property
     def rank(self) -> int:
@@ -121,14 +123,12 @@ class MaskedCollective:
         """Return the parties' elementwise sum modulo 2^64, which is checked; what leaves is masked."""
         own, call = np.ascontiguousarray(values, dtype=np.int64), f"{self.calls} {np.shape(values)}"
         self.calls += 1
-        factors = _words(self.check, call, own.size + 1)
-        words = np.append(own, _checked(factors, own.ravel()) if self.rank == 0 else factors[:-1] @ own.ravel())
+        factors, words = self._room(own.size + 1)
+        factors[:], words[:-1] = 0, own.ravel()
+        _mask(factors, self.check, call, adding=True)
+        words[-1:] = _checked(factors, words[:-1]) if self.rank == 0 else factors[:-1] @ words[:-1]
         for other, key in self.pairs.items():
-            mask = _words(key, call, len(words))
-            if self.rank < other:
-                words += mask
-            else:
-                words -= mask
+            _mask(words, key, call, adding=self.rank < other)
         total = self.inner.add_integers(words)
         if _checked(factors, total[:-1]) != total[-1:]:
             raise CollectiveError(
@@ -140,6 +140,12 @@ class MaskedCollective:
     def allgather(self, data: bytes) -> Sequence[bytes]:
         """Return every party's bytes, in the order of the ranks."""
         return self.inner.allgather(data)
+
+    def _room(self, count: int) -> tuple[Integers, Integers]:
+        """Return two arrays of so many words, whatever is in them."""
+        if self.room.shape[1] < count:
+            self.room = np.empty((2, count), dtype=np.int64)
+        return self.room[0, :count], self.room[1, :count]
 
 
 @dataclass(frozen=True)
@@ -211,14 +217,20 @@ def _opened(shared: bytes, agreed: bytes, sealed: Sequence[bytes], rank: int) ->
         raise CollectiveError("the key of the check words was changed on the way: no sum leaves") from error
 
 
-def _words(key: bytes, call: str, count: int) -> Integers:
-    """Return the words that a key gives for one call: its number and shape are in the key of the cipher."""
+def _mask(words: Integers, key: bytes, call: str, *, adding: bool) -> None:
+    """Add the words that a key gives for one call, or subtract them: block by block, which stay in the cache.
+
+    The call's number and shape are in the key of the cipher.
+    """
     cipher = Cipher(AES(hmac.digest(key, call.encode(), "sha256")), modes.CTR(bytes(16))).encryptor()
-    found = np.empty(count + 2, dtype=np.int64)  # the cipher wants room for one block more
-    room = found.view(np.uint8)
-    for start in range(0, 8 * count, len(ZEROS)):
-        cipher.update_into(ZEROS[: 8 * count - start], room[start:].data)
-    return found[:count]
+    buffer = np.empty(min(BLOCK, len(words)) + 2, dtype=np.int64)  # the cipher wants room for more than it gives
+    for start in range(0, len(words), BLOCK):
+        part = words[start : start + BLOCK]
+        cipher.update_into(ZEROS[: part.nbytes], buffer.view(np.uint8).data)
+        if adding:
+            part += buffer[: len(part)]
+        else:
+            part -= buffer[: len(part)]
 
 
 def _checked(factors: Integers, numbers: Integers) -> Integers:

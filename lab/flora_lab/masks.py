@@ -1,0 +1,146 @@
+"""``flora-lab masks``: what masks cost a training, in threads of this process.
+
+Parties are threads that add up as across machines, but without a network: what is measured is the parties' own work,
+as the process's own seconds (``time.process_time``, all threads together), so that other work on the machine weighs
+less. Trainings with masks and without take turns. ``flora-lab network`` measures the same with a network.
+"""
+
+import hashlib
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from flora.cli.options import options_of
+from flora.core.collective import Collective
+from flora.core.masks import FreshSigner, Masking
+from flora.core.threads import in_step
+from flora.core.workers import one_thread
+from flora.errors import FloraError, InputError
+from flora.models import FAMILIES, family_of
+from flora.models.rows import Rows
+from flora.party.gate import WatchedCollective
+from flora.problem.plan import at_least
+from flora.problem.space import Config
+from flora_lab.machine import machine
+from flora_lab.speed.trees import made_up_rows
+
+PARTIES = (3, 20, 50)
+ROWS, COLUMNS = 15_000, 30
+CONFIGS: dict[str, Config] = {"hgb": {"max_iter": 20}, "svm": {}, "mlp": {"max_iter": 20}}
+
+
+@dataclass(frozen=True)
+class MaskOptions:
+    """What ``flora-lab masks`` was asked for."""
+
+    families: tuple[str, ...]
+    parties: tuple[int, ...]
+    rows: int
+    repeats: int
+
+    def __post_init__(self) -> None:
+        at_least("repeats", self.repeats, 1)
+        for count in self.parties:
+            at_least("parties", count, 2)
+        if self.rows < 10 * max(self.parties):
+            raise InputError(f"need at least 10 rows for each party, got {self.rows} for {max(self.parties)}")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one training took: seconds of all parties together, and what one party sent."""
+
+    seconds: float
+    calls: int
+    sent: int
+    model: str  # its digest
+
+
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    parser.add_argument("--families", nargs="+", choices=list(FAMILIES), default=list(FAMILIES), metavar="NAME")
+    parser.add_argument("--parties", type=int, nargs="+", default=PARTIES, metavar="P", help="(3, 20 and 50)")
+    parser.add_argument("--rows", type=int, default=ROWS, metavar="N", help="of all parties together (%(default)s)")
+    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="of each training (%(default)s)")
+
+
+def run(parsed: Namespace) -> None:
+    """Measure, and print a line for each family and number of parties as soon as it is there."""
+    options = options_of(MaskOptions, parsed)
+    known = machine()
+    names = ("numpy", "scikit-learn", "cryptography")
+    sys.stdout.write(
+        f"{known['processor']}, {known['cores']} cores; {', '.join(f'{name} {version(name)}' for name in names)}\n"
+        f"{options.rows} x {COLUMNS} rows; medians of {options.repeats} (least to most)\n"
+        "| family | parties | own s a party, no masks | with masks | times | calls | MB a party, no masks | more |\n"
+        "|---|---|---|---|---|---|---|---|\n"
+    )
+    for family in options.families:
+        for parties in options.parties:
+            sys.stdout.write(line_of(family, parties, options.rows, options.repeats) + "\n")
+            sys.stdout.flush()
+
+
+def line_of(family: str, parties: int, rows: int, repeats: int) -> str:
+    """Return a line of the table: trainings with masks and without, in turn."""
+    plain, masked = costs_of(family, parties, rows, repeats)
+    if {cost.model for cost in (*plain, *masked)} != {plain[0].model}:
+        raise FloraError(f"{family} with {parties} parties: masks have changed the model")
+    seconds = [np.array([cost.seconds for cost in costs]) / parties for costs in (plain, masked)]
+    ratio, more = np.median(seconds[1] / seconds[0]), masked[0].sent / plain[0].sent - 1
+    words = " | ".join(f"{np.median(each):.2f} ({each.min():.2f} to {each.max():.2f})" for each in seconds)
+    return (
+        f"| {family} | {parties} | {words} | {ratio:.2f} | {masked[0].calls} "
+        f"| {plain[0].sent / 1e6:.1f} | {100 * more:.2f} % |"
+    )
+
+
+def costs_of(family: str, parties: int, rows: int, repeats: int) -> tuple[list[Cost], list[Cost]]:
+    """Return what trainings without masks and with masks cost, after one of each that does not count."""
+    table = made_up_rows(rows, COLUMNS)
+    shares = [table.take(index) for index in np.array_split(np.arange(rows), parties)]
+    plain, masked = list[Cost](), list[Cost]()
+    for turn in range(repeats + 1):
+        for found, begin in ((plain, as_it_is), (masked, with_masks(parties))):
+            cost = trained(family, shares, begin)
+            if turn:
+                found.append(cost)
+    return plain, masked
+
+
+Begin = Callable[[Collective], Collective]
+
+
+def as_it_is(line: Collective) -> Collective:
+    """Return the line."""
+    return line
+
+
+def with_masks(parties: int) -> Begin:
+    """Return what puts masks before a party's line."""
+    names = tuple(f"party-{k:03}" for k in range(parties))
+    signers = FreshSigner.for_each(names)
+    return lambda line: Masking(names, signers[names[line.rank]]).begin(line, "train")
+
+
+def trained(family: str, shares: Sequence[Rows], begin: Begin) -> Cost:
+    """Return what a training by threads costs."""
+    lines: list[WatchedCollective] = []
+
+    def share(rows: Rows, line: Collective) -> str:
+        watched = WatchedCollective(line, lambda: False)
+        lines.append(watched)
+        model = family_of(family).train(CONFIGS[family], rows, begin(watched), 0).model
+        return hashlib.sha256(b"".join(data for _, data in sorted(model.files().items()))).hexdigest()
+
+    began = time.process_time()
+    with one_thread():
+        models = in_step([partial(share, rows) for rows in shares])
+    return Cost(time.process_time() - began, lines[0].calls, lines[0].sent, models[0])

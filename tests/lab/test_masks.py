@@ -1,0 +1,34 @@
+import pytest
+
+from flora.errors import FloraError
+from flora_lab import masks
+from flora_lab.main import main
+
+
+def test_a_training_with_masks_is_the_same_and_sends_a_word_more_a_sum() -> None:
+    (plain,), (masked,) = masks.costs_of("hgb", 3, 90, 1)
+    assert plain.model == masked.model
+    assert masked.calls == plain.calls + 2  # keys and signatures
+    keys = 32 + 2000
+    assert 8 * plain.calls < masked.sent - plain.sent < 8 * plain.calls + keys
+
+
+def test_a_line_has_both(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["masks", "--families", "mlp", "--parties", "2", "--rows", "60", "--repeats", "1"]) == 0
+    line = capsys.readouterr().out.splitlines()[-1].split("|")
+    assert [line[1].strip(), line[2].strip()] == ["mlp", "2"]
+    assert len(line) == 10
+
+
+def test_masks_that_change_a_model_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def trained(family: str, shares: object, begin: object) -> masks.Cost:
+        return masks.Cost(1.0, 1, 8, "one" if begin is masks.as_it_is else "another")
+
+    monkeypatch.setattr(masks, "trained", trained)
+    with pytest.raises(FloraError, match="mlp with 2 parties: masks have changed the model"):
+        masks.line_of("mlp", 2, 60, 1)
+
+
+def test_too_few_rows_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["masks", "--rows", "100"]) == 2
+    assert "need at least 10 rows for each party, got 100 for 50" in capsys.readouterr().err

@@ -267,11 +267,7 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame | str, tuple[str, ...]]] = {
     "empty file": ("", ("bad.csv", "empty")),
     "header only": ("x,y,kind\n", ("bad.csv", "at least one row")),
     "missing target": (two_moons(40, 1).drop(columns="kind"), ("'bad'", "target 'kind' is not in the table")),
-    "one class only": (table_with(kind="upper"), ("'bad'", "at least 2 classes", "upper")),
-    "a class smaller than 2": (
-        table_with(kind=["other"] + ["upper", "lower"] * 19 + ["upper"]),
-        ("'bad'", "a class needs at least 2 rows", "other"),
-    ),
+    "a class for each row": (table_with(kind=[f"case {k}" for k in range(40)]), ("'bad'", "look like an identifier")),
     "numeric here, text there": (table_with(x=["red", "blue"] * 20), ("column 'x'", "categorical", "numeric", "bad")),
     "a date": (table_with(x="2024-03-01"), ("'bad'", "column 'x'", "date", "--drop x")),
     "free text": (table_with(x=[f"note {k}" for k in range(40)]), ("'bad'", "column 'x'", "free text", "--drop x")),
@@ -417,6 +413,18 @@ class TestBadInput:
             content.to_csv(bad, index=False)
         refused(flora("tune", *party_files, bad, "--target", "kind", *QUICK, "--out", tmp_path / "run"), *words)
         assert not (tmp_path / "run").exists()
+
+    def test_a_party_with_one_class_says_so_and_takes_part(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        table_with(kind="upper").to_csv(tmp_path / "calm.csv", index=False)
+        out = tmp_path / "run"
+        code, printed, _ = flora("tune", *party_files, tmp_path / "calm.csv", "--target", "kind", *QUICK, "--out", out)
+        assert code == 0
+        assert "calm: has one class only: it cannot search, and takes part in the training" in printed
+        alone = ("search", tmp_path / "calm.csv", "--target", "kind", "--out", tmp_path / "t.json")
+        refused(flora(*alone), "party 'calm' has one class only: it cannot search")
+        assert not (tmp_path / "t.json").exists()
 
     def test_a_constant_column_and_another_order_are_no_errors(
         self, flora: Run, party_files: list[Path], tmp_path: Path

@@ -36,7 +36,9 @@ def carried(gates: Sequence[Gate]) -> Ask:
         replies = [read_letter(each.letter(read_step(text)), each.name).reply for each in gates]
         if not isinstance(step, Search):
             return replies
-        return CarriedFiles(tuple(reply.trials for reply in replies if isinstance(reply, SearchReply)))(step)
+        return CarriedFiles(
+            tuple(reply.trials for reply in replies if isinstance(reply, SearchReply) and reply.trials)
+        )(step)
 
     return ask
 
@@ -106,7 +108,7 @@ def test_files_wait_for_what_is_not_answered() -> None:
 
     def ask(step: Step) -> list[Reply]:
         if isinstance(step, Confirm):
-            return CarriedFiles(tuple(reply.trials for reply in trials))(step)
+            return CarriedFiles(tuple(reply.trials for reply in trials if reply.trials))(step)
         replies = list(engine(step))
         trials.extend(reply for reply in replies if isinstance(reply, SearchReply))
         return replies

@@ -293,6 +293,7 @@ def test_rounding_reaches_every_loss_and_no_config() -> None:
     assert left["describe"] == REPLIES["describe"]
     pairs = left["search"]
     assert isinstance(pairs, SearchReply)
+    assert pairs.trials is not None
     assert [(trial.loss, trial.error) for trial in pairs.trials.trials] == [(0.12, 0.012), (120000.0, 0.012)]
     assert [trial.config for trial in pairs.trials.trials] == [trial.config for trial in found(0, 0).trials]
     assert (pairs.trials.space, pairs.trials.rows) == (SVM_SPACE, 60)
@@ -314,10 +315,13 @@ def test_a_reply_is_of_the_kind_that_its_step_asks_for(name: str) -> None:
 def test_only_the_best_pairs_leave_and_the_aggregator_is_told() -> None:
     two = Consent(pairs=Pairs(best=2))
     left = left_of(two, searched(0.3, 0.1, 0.2, notes=("n",)))
+    assert left.trials is not None
     assert [trial.loss for trial in left.trials.trials] == [0.1, 0.2]
     assert left.notes == ("n", "it lets only its best 2 pairs leave")
     few = searched(0.3, 0.1)
     assert two.apply(asked(), few) == few
+    none = SearchReply("a", 60, None, ("has one class only",))
+    assert two.apply(asked(), none) == none
 
 
 @settings(derandomize=True, deadline=None, max_examples=200)
@@ -330,6 +334,7 @@ def test_what_is_rounded_is_still_valid_and_near(losses: list[float], error: flo
     consent = Consent(pairs=Pairs(rounded=digits))
     trials = replace(found(0.5), trials=tuple(Trial(CONFIG, loss, error) for loss in losses))
     left = left_of(consent, SearchReply("a", 60, trials))
+    assert left.trials is not None
     assert read_reply(reply_text(left, asked()), asked()) == left
     for trial, loss in zip(left.trials.trials, losses, strict=True):
         assert math.isclose(trial.loss, loss, rel_tol=10 ** (1 - digits), abs_tol=5e-324)

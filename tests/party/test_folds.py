@@ -70,8 +70,12 @@ class TestFolds:
         "one", [Rows(rows().X[:3], np.array([0, 0, 1]), rows().schema), numbers(1)], ids=["a class", "a row"]
     )
     def test_one_row_cannot_be_cross_validated(self, one: Rows) -> None:
-        with pytest.raises(DataError, match="at least 2 rows of each class, got 1"):
+        with pytest.raises(DataError, match="2 rows of each, and this party has one row only"):
             fold_count(one, 10)
+
+    def test_nor_can_one_class(self) -> None:
+        with pytest.raises(DataError, match="at least 2 classes and 2 rows of each, and this party has one class only"):
+            fold_count(Rows(rows().X[:3], np.array([1, 1, 1]), rows().schema), 10)
 
 
 class TestAlong:

@@ -145,6 +145,7 @@ class TestConsent:
         gate = Gate(PARTY, Consent(pairs=Pairs(rounded=1, best=2)), log)
         reply, text = gate.answer(SEARCH), gate.letter(SEARCH)
         assert isinstance(reply, SearchReply)
+        assert reply.trials is not None
         assert len(reply.trials.trials) == 2
         assert all(trial.loss == float(f"{trial.loss:.1g}") for trial in reply.trials.trials)
         assert reply.notes == ("it lets only its best 2 pairs leave", "it rounds losses to 1 digits")
@@ -152,6 +153,7 @@ class TestConsent:
         assert {entry.sha256 for entry in verify(log.path)} == {hashlib.sha256(text.encode()).hexdigest()}
         whole = PARTY.answer(SEARCH)
         assert isinstance(whole, SearchReply)
+        assert whole.trials is not None
         assert len(whole.trials.trials) == 3
 
 

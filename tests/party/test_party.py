@@ -11,7 +11,7 @@ from sklearn.metrics import balanced_accuracy_score
 from flora.core.collective import Alone
 from flora.core.threads import in_step
 from flora.engines.threads import in_process
-from flora.errors import DataError, SpaceError
+from flora.errors import DataError, InputError, SpaceError
 from flora.models import family_of
 from flora.models.model_file import pack, unpack
 from flora.models.rows import Rows, encode
@@ -78,6 +78,42 @@ def test_real_tables_go_through_every_family(family: str) -> None:
     found = unpack(outcome.model).predict_table(new.drop(columns="state"))
     assert set(found["prediction"]) <= {"ill", "well"}
     assert np.mean(found["prediction"] == new["state"]) > 0.7
+
+
+@pytest.mark.parametrize("family", ["hgb", "svm", "mlp", "sklearn.linear_model:LogisticRegression"])
+def test_a_party_with_one_class_or_one_row_of_a_class_trains_and_does_not_search(family: str) -> None:
+    space = {"C": {"type": "real", "space": "log", "range": [0.01, 100]}} if ":" in family else None
+    request = Request(family=family, space=space, trials=2, folds=3, confirm=2)
+    calm = tables()["a"].assign(state="well")
+    rare = pd.concat([tables()["c"], tables()["c"].iloc[:1].assign(state="dead")])
+    outcome = drive(single_shot(request), in_process(gates(a=calm, c=rare)))
+    assert [party.party for party in outcome.found.trials] == ["b"]
+    assert set(outcome.found.confirmed) == {"b"}
+    assert set(outcome.notes) >= {
+        "a: has one class only: it cannot search, and takes part in the training",
+        "c: has one row only of a class: it cannot search, and takes part in the training",
+    }
+    alone = drive(single_shot(request), in_process(gates(a=calm)[:2]))
+    assert outcome.schema is not None
+    assert outcome.schema.classes == ("dead", "ill", "well")
+    new = ward(300, 9)
+    found = unpack(outcome.model).predict_table(new.drop(columns="state"))
+    assert np.mean(found["prediction"] == new["state"]) > 0.6
+    assert outcome.model != alone.model
+
+
+def test_where_no_party_can_search_the_run_ends() -> None:
+    calm = [Gate(Party(name, Table(ward(40, 4).assign(state=name), "state"))) for name in ("ill", "well")]
+    with pytest.raises(
+        InputError, match=r"no party can search: 'ill' has one class only: .*; 'well' has one class only"
+    ):
+        drive(single_shot(Request(family="svm", trials=2, folds=3)), in_process(calm))
+
+
+def test_who_cannot_search_adds_no_learning_curve_to_a_certificate() -> None:
+    request = Request(family="svm", trials=2, folds=3, confirm=0, trainings=0, certificate=True)
+    outcome = drive(single_shot(request), in_process(gates(a=tables()["a"].assign(state="well"))))
+    assert outcome.certificate is not None
 
 
 def test_a_model_that_would_keep_rows_is_refused_before_the_search() -> None:
@@ -168,6 +204,7 @@ class TestAnswers:
         reply = party.answer(Search(PLAN))
         assert isinstance(reply, SearchReply)
         assert (reply.party, reply.rows, reply.notes) == ("a", 60, ())
+        assert reply.trials is not None
         assert len(reply.trials.trials) == 2
         assert told == [("a", 0, 2), ("a", 1, 2), ("a", 2, 2)]
 

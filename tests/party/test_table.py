@@ -163,7 +163,7 @@ def test_dates_are_refused_with_advice(dates: Any) -> None:
 def test_dates_in_parquet_are_refused(tmp_path: Path) -> None:
     table = pd.DataFrame({"when": [pd.Timestamp("2024-01-31"), pd.NaT], "y": [0, 1]})
     table.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(DataError, match=r"\nwhen +dates are not supported, got '2024-01-31"):
+    with pytest.raises(DataError, match=r"column 'when': dates are not supported, got '2024-01-31"):
         describe(read_table(tmp_path / "t.parquet"), "y")
 
 
@@ -197,8 +197,7 @@ def test_constant_columns_are_reported_not_refused() -> None:
         (PLAIN, "z", {}, "target 'z' is not in the table, columns are x, c, y"),
         (PLAIN, "y", {"drop": ["z"]}, "dropped column 'z' is not in the table"),
         (PLAIN.assign(y=None), "y", {}, "target 'y': every value is missing"),
-        (PLAIN.assign(y=1), "y", {}, "target 'y': need at least 2 classes, every row has 1"),
-        (table_of([1, 2, 3]), "y", {}, "target 'y': a class needs at least 2 rows, 1 has 1"),
+        (table_of(range(50)).assign(y=[f"case {k}" for k in range(50)]), "y", {}, "50 classes in 50 rows look like"),
         (table_of([1, 2, 3, 4]).assign(y=["a", "a", 1, 1]), "y", {}, "classes must be of one type"),
         (table_of(range(2004)).assign(y=list(range(1002)) * 2), "y", {"task": "classification"}, "1002 classes; say"),
         (PLAIN.assign(y=[0.5, 1.5]), "y", {"task": "classification"}, "target 'y': a class is text or a whole number"),
@@ -410,8 +409,8 @@ def test_all_problems_are_told_at_once_as_a_table() -> None:
     at = lines[1].index("advice")
     assert all(line[at - 1] == " " and line[at] != " " for line in lines[1:])
     assert "--dates parts" in lines[3]
-    with pytest.raises(DataError, match=r"4 problems in the table:\n.*\ny +need at least 2 classes, every row has 1"):
-        describe(table.assign(y=1), "y")
+    with pytest.raises(DataError, match=r"4 problems in the table:\n.*\ny +60 classes in 60 rows look like"):
+        describe(table.assign(y=[f"case {k}" for k in range(60)]), "y")
 
 
 @pytest.mark.parametrize("drop", [["a,b"], ["a", "b"], ["a, b"], ["a,", "b"]])

@@ -1,6 +1,6 @@
 import json
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def test_classes_keep_their_type(classes: tuple[Any, ...]) -> None:
         (lambda: Schema("y", "ranking", ()), "task must be one of .* got 'ranking'"),  # type: ignore[arg-type]
         (lambda: Schema("x", "regression", (Column("x", "numeric"),)), "different names, 'x' comes twice"),
         (lambda: Schema("y", "regression", (Column("x", "numeric"),) * 2), "different names, 'x' comes twice"),
-        (lambda: Schema("y", "classification", ()), "need at least 2 classes"),
+        (lambda: Schema("y", "classification", ()), "need the classes of a classification, got none"),
         (lambda: Schema("y", "classification", (), ("a", 1)), "all text, all whole numbers or all bools"),
         (lambda: Schema("y", "classification", (), (0, True)), "all text, all whole numbers or all bools"),
         (lambda: Schema("y", "classification", (), ("a", "a")), "classes must differ"),
@@ -151,6 +151,10 @@ def test_parties_agree_on_the_union() -> None:
     agreed = agree({"b": b, "a": a})
     assert agreed == one(Column("x", "categorical", ("a", "b", "c")), ("maybe", "no", "yes"))
     assert agree({"only": a}) == a
+    calm = replace(a, classes=("no",))
+    assert agree({"a": a, "calm": calm}).classes == a.classes
+    with pytest.raises(DataError, match=r"need at least 2 classes, got \['no'\]"):
+        agree({"a": calm, "b": calm})
 
 
 @pytest.mark.parametrize("other", [Column("x", "numeric"), Column("x", "categorical", ("a",)), Column("x", "empty")])

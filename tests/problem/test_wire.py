@@ -96,6 +96,7 @@ EVERY_REPLY: list[tuple[Step, Reply]] = [
     (CERTIFY, CertifyReply("a", 9, None, ())),
     (TRAIN, TrainReply("a", 60, bytes(range(256)), CONFIG, 0.25)),
     (TRAIN, TrainReply("a", 60, b"", CONFIG)),
+    (SEARCH, SearchReply("a", 60, None, ("has one class only",))),
 ]
 
 
@@ -234,7 +235,7 @@ def changed(text: str, change: Callable[[Any], object]) -> str:
         (DESCRIBED, lambda d: d["schema"].update(columns=[{"\n": 1}]), r"columns\[0\] has the unknown field '\\n'"),
         (SEARCHED, lambda d: d.update(party="b"), "PartyTrials: its party must be the sender's 'b', got 'a'"),
         (SEARCHED, lambda d: d["trials"].update(party="b"), "its party must be the sender's 'a', got 'b'"),
-        (SEARCHED, lambda d: d.update(trials=None), "trials: a file of trials is a JSON object, got None"),
+        (SEARCHED, lambda d: d.update(trials=7), "trials: a file of trials is a JSON object, got 7"),
         (
             SEARCHED,
             lambda d: d["trials"].update(version=2),

@@ -136,7 +136,7 @@ def with_liar(ask: Ask) -> Ask:
 
 def _inverted(reply: Reply) -> Reply:
     match reply:
-        case SearchReply():
+        case SearchReply() if reply.trials:
             trials = tuple(replace(trial, loss=1 - trial.loss) for trial in reply.trials.trials)
             return replace(reply, trials=replace(reply.trials, trials=trials))
         case ConfirmReply():

@@ -12,7 +12,7 @@ from flora.cli.options import SearchOptions, TableOptions, WorkOptions, options_
 from flora.cli.printing import messages, note, print_line
 from flora.core.files import write_whole
 from flora.core.workers import workers
-from flora.errors import InputError
+from flora.errors import DataError, InputError
 from flora.outcome.console import progress_bars
 from flora.problem.messages import Describe, DescribeReply, Search, SearchReply
 from flora.problem.trials import PartyTrials, check_party_name
@@ -62,6 +62,8 @@ def run(parsed: Namespace) -> dict[str, Any]:
         reply = Gate(replace(party, spread=spread, progress=progress)).answer(step)
     if not isinstance(reply, SearchReply):
         raise TypeError(f"a search ends with its trials, got a {type(reply).__name__}")
+    if reply.trials is None:
+        raise DataError(f"party {name!r} {', '.join(reply.notes)}")
     write_whole(out, reply.trials.to_json().encode())
     if not options.work.json:
         _show(reply.trials, (*notes, *reply.notes), out, storage)

@@ -17,8 +17,8 @@ from flora.core.documents import parse
 from flora.errors import DataError, InputError
 from flora.models import family_of
 from flora.models.family import Model
-from flora.models.rows import encode_features
-from flora.problem.schema import Schema
+from flora.models.rows import category_of, encode_features
+from flora.problem.schema import Schema, check_several
 from flora.problem.space import Config
 
 FORMAT, VERSION = "flora-model", 1
@@ -34,6 +34,20 @@ class StoredModel:
     family: str
     schema: Schema
     config: Config
+
+    def unseen(self, table: pd.DataFrame) -> list[str]:
+        """Return a sentence for each column with categories that the model has not seen: they count as missing."""
+        found = []
+        for column in self.schema.columns:
+            if column.kind != "categorical" or column.name not in table.columns:
+                continue
+            present = table[column.name].dropna()
+            new = present[~present.map(category_of).isin(set(column.categories))]
+            if len(new):
+                shown = ", ".join(f"{category_of(value)!r:.40}" for value in new.unique()[:3])
+                many = f"{len(new)} of {len(table)} rows"
+                found.append(f"column {column.name!r}: {many} have categories new to the model, such as {shown}")
+        return found
 
     def predict_table(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return a column ``prediction`` and, where there are probabilities, ``probability_<class>`` for each class.
@@ -88,6 +102,8 @@ def unpack(data: bytes, *, allow: Sequence[str] = ()) -> StoredModel:
     if not isinstance(config, dict) or not all(isinstance(value, int | float | str) for value in config.values()):
         raise InputError(f"{HEADER}: the config maps HP names to values, got {config!r:.80}")
     schema = Schema.from_json(header["schema"])
+    if schema.task == "classification":
+        check_several(schema.target, schema.classes)
     return StoredModel(family_of(family).load(files, schema), family, schema, config)
 
 

@@ -190,7 +190,7 @@ class Consent:
 
     def _fewer_pairs(self, reply: SearchReply) -> SearchReply:
         best = self.pairs.best
-        if best is None or len(reply.trials.trials) <= best:
+        if best is None or reply.trials is None or len(reply.trials.trials) <= best:
             return reply
         notes = (*reply.notes, f"it lets only its best {best} pairs leave")
         return replace(reply, trials=reply.trials.keep_best(best), notes=notes)

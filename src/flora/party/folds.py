@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,25 +69,52 @@ def along(config: Config, path: Path | None) -> list[Config]:
     return stops
 
 
+@runtime_checkable
+class Divided(Protocol):
+    """Rows whose owner says how they are divided, as a scikit-learn user does who has a splitter."""
+
+    def folds(self, seed: int, purpose: str) -> list[Fold]:
+        """Return the folds, the same for the same seed and purpose; others for another purpose where there are any."""
+        ...
+
+
 def folds_of(rows: Rows, plan: SearchPlan, party: str, purpose: str) -> list[Fold]:
     """Return the folds, the same for every config: stratified for classes, with K at most the smallest class."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
+    seed = derived_seed(plan.seed, party, "folds", purpose)
+    if isinstance(rows, Divided):
+        return rows.folds(seed, purpose)
     count = fold_count(rows, plan.folds)
     splitter = StratifiedKFold if rows.schema.task == "classification" else KFold
-    folds = splitter(count, shuffle=True, random_state=derived_seed(plan.seed, party, "folds", purpose))
-    return list(folds.split(rows.y, rows.y))
+    return list(splitter(count, shuffle=True, random_state=seed).split(rows.y, rows.y))
 
 
 def fold_count(rows: Rows, asked: int) -> int:
     """Return the number of folds that the rows allow: at most the smallest class, or the rows themselves."""
+    if isinstance(rows, Divided):
+        return asked
+    why = no_folds(rows)
+    if why:
+        raise DataError(f"cross-validation needs at least 2 classes and 2 rows of each, and this party {why}")
+    return min(asked, _smallest(rows))
+
+
+def no_folds(rows: Rows) -> str | None:
+    """Return in words why the rows allow no cross-validation, or None where they do."""
+    if isinstance(rows, Divided):
+        return None
+    if rows.schema.task == "classification" and len(np.unique(rows.y)) < 2:
+        return "has one class only"
+    if _smallest(rows) < 2:
+        return "has one row only" if len(rows) < 2 else "has one row only of a class"
+    return None
+
+
+def _smallest(rows: Rows) -> int:
     if rows.schema.task == "classification":
-        smallest = int(np.unique(rows.y, return_counts=True)[1].min())
-    else:
-        smallest = len(rows)
-    if smallest < 2:
-        raise DataError(f"cross-validation needs at least 2 rows of each class, got {smallest}")
-    return min(asked, smallest)
+        return int(np.unique(rows.y, return_counts=True)[1].min())
+    return len(rows)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from flora.models import family_of
 from flora.models.encoding import fit_encoding
 from flora.models.family import ModelFamily, TrainsTogether
 from flora.models.rows import Rows
-from flora.party.folds import fold_count
+from flora.party.folds import fold_count, no_folds
 from flora.party.learning_curve import learning_curve
 from flora.party.measure import confirm
 from flora.party.search import Progress, no_progress, search_locally
@@ -107,6 +107,10 @@ class Party:
 
     def _search(self, step: Search) -> SearchReply:
         plan, rows = step.plan, self.source.local_rows(step.plan.task, step.schema)
+        why = no_folds(rows)
+        if why:
+            note = f"{why}: it cannot search, and takes part in the training"
+            return SearchReply(self.name, len(rows), None, (note,))
         count = fold_count(rows, plan.folds)
         notes = (f"{count} folds instead of {plan.folds}: its smallest class has {count} rows",)
         family = self.families(plan.family)
@@ -125,6 +129,8 @@ class Party:
     def _confirm(self, step: Confirm) -> ConfirmReply:
         rows = self.source.local_rows(step.plan.task, step.schema)
         family = self.families(step.plan.family)
+        if no_folds(rows):
+            return ConfirmReply(self.name, len(rows), ())
         measured = confirm(rows, step.plan, family, step.configs, party=self.name, spread=self.spread)
         return ConfirmReply(self.name, len(rows), measured)
 
@@ -136,7 +142,7 @@ class Party:
         points = joint(encoding(rows.X), rows.y, len(rows.schema.classes))
         curves = tuple(
             learning_curve(local, plan, self.families(plan.family), config, party=self.name, spread=self.spread)
-            for config in step.configs
+            for config in (() if no_folds(local) else step.configs)
         )
         return CertifyReply(self.name, len(rows), sketch_of(points, party=self.name, seed=plan.seed), curves)
 

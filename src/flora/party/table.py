@@ -288,16 +288,11 @@ def _task_of(target: str, values: "pd.Series[Any]") -> Task:
 
 
 def _classes_of(target: str, values: "pd.Series[Any]") -> tuple[Label, ...]:
-    places, found = pd.factorize(values.astype(object))
-    labels = [label_of(target, value) for value in found]
-    counts = np.bincount(places)
-    rarest = int(np.argmin(counts))
-    if len(labels) < 2:
-        raise DataError(f"target {target!r}: need at least 2 classes, every row has {labels[0]!r}")
+    labels = [label_of(target, value) for value in pd.unique(values.astype(object))]
     if len(labels) > MOST_CATEGORIES:
         raise DataError(f"target {target!r}: {len(labels)} classes; say --task regression if it is a quantity")
-    if counts[rarest] < 2:
-        raise DataError(f"target {target!r}: a class needs at least 2 rows, {labels[rarest]!r} has {counts[rarest]}")
+    if len(labels) > MOST_CLASSES and len(labels) > len(values) / 2:
+        raise DataError(f"target {target!r}: {len(labels)} classes in {len(values)} rows look like an identifier")
     if len({type(label) for label in labels}) > 1:
         raise DataError(f"target {target!r}: classes must be of one type, got {labels[:5]}")
     return tuple(sorted(labels))

@@ -137,17 +137,17 @@ class SearchReply:
 
     party: Name
     rows: Total
-    trials: PartyTrials
+    trials: PartyTrials | None  # None: its rows allow no search, and the notes say why
     notes: tuple[Sentence, ...] = ()
 
     def __post_init__(self) -> None:
         check(self, WireError)
-        _check_own(self.party, self.trials)
+        _check_own(self.party, *([self.trials] if self.trials else []))
 
 
 @dataclass(frozen=True)
 class ConfirmReply:
-    """What a party measured, the default first."""
+    """What a party measured, the default first; nothing where its rows allow no search."""
 
     party: Name
     rows: Total

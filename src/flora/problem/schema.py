@@ -118,6 +118,8 @@ def agree(schemas: Mapping[str, Schema]) -> Schema:
     alike = zip(*(schemas[p].columns for p in parties), strict=True)  # sorted by name, and the names are the same
     columns = tuple(_agree_on_column(dict(zip(parties, same, strict=True))) for same in alike)
     classes = _agree_on_classes({p: schemas[p].classes for p in parties})
+    if first.task == "classification":
+        check_several(first.target, classes)
     return Schema(first.target, first.task, columns, classes)
 
 
@@ -161,9 +163,15 @@ def _agree_on_classes(classes: Mapping[str, tuple[Label, ...]]) -> tuple[Label, 
     return tuple(sorted({label for labels in classes.values() for label in labels}))
 
 
-def _check_classes(target: str, classes: tuple[Label, ...]) -> None:
+def check_several(target: str, classes: tuple[Label, ...]) -> None:
+    """Raise unless there is something to tell apart; one party alone may have one class only."""
     if len(classes) < 2:
         raise DataError(f"target {target!r}: need at least 2 classes, got {list(classes)}")
+
+
+def _check_classes(target: str, classes: tuple[Label, ...]) -> None:
+    if not classes:
+        raise DataError(f"target {target!r}: need the classes of a classification, got none")
     if not all(isinstance(label, str | int) for label in classes) or len({type(label) for label in classes}) > 1:
         raise DataError(f"target {target!r}: classes are all text, all whole numbers or all bools, got {classes!r:.80}")
     if len(set(classes)) < len(classes):

@@ -12,7 +12,7 @@ from flora.models import family_of
 from flora.party.samplers import check_sampler
 from flora.problem.family import FEDERATED, OWN, Family, space_of
 from flora.problem.plan import SearchPlan, at_least
-from flora.problem.schema import Schema, Task
+from flora.problem.schema import Schema, Task, check_several
 from flora.problem.space import SearchSpace
 from flora.problem.space_formats import parameters_of
 
@@ -50,6 +50,8 @@ class Request:
     def __post_init__(self) -> None:
         check(self)
         at_least("confirm", self.confirm, 0)
+        if self.schema and self.schema.task == "classification":
+            check_several(self.schema.target, self.schema.classes)
         check_sampler(self.sampler)
         at_least("trainings", self.trainings or 0, 0)
         if 1 < (self.trainings or 0) < FEWEST_COMPARED:

@@ -85,7 +85,9 @@ def search(
 ) -> Program[tuple[Aggregation, list[SearchReply]]]:
     """Let each party search on its own rows, and learn one loss surface from all pairs: lines 1 to 7 of the paper."""
     replies = yield from asked(Search(plan, schema), SearchReply)
-    trials = [_trials(reply, plan) for reply in replies]
+    trials = [_checked(reply.trials, plan) for reply in replies if reply.trials]
+    if not trials:
+        raise InputError("no party can search: " + "; ".join(f"{r.party!r} {', '.join(r.notes)}" for r in replies))
     return aggregate(trials, request.surface, plan.seed, family), replies
 
 
@@ -95,14 +97,18 @@ def confirm(found: Aggregation, plan: SearchPlan, schema: Schema | None, request
         return found
     configs = tuple(dict(config) for config in found.propose(request.confirm, plan.seed))
     replies = yield from asked(Confirm(plan, schema, configs), ConfirmReply)
-    confirmed = {reply.party: _confirmations(reply, plan) for reply in replies}
-    return conclude(found, confirmed, {reply.party: reply.rows for reply in replies}, request.objective)
+    searched = {party.party for party in found.trials}  # who could not search cannot measure, either
+    confirmed = {reply.party: _confirmations(reply, plan) for reply in replies if reply.party in searched}
+    rows = {reply.party: reply.rows for reply in replies if reply.party in searched}
+    return conclude(found, confirmed, rows, request.objective)
 
 
 def bound(found: Aggregation, plan: SearchPlan, schema: Schema) -> Program[Certificate]:
     """Ask for what the paper's theorem needs, and return the bound of what remains to be gained."""
     configs = (dict(plan.space.default), dict(found.recommendation.measured))
-    evidence = yield from asked(Certify(plan, schema, configs), CertifyReply)
+    searched = {party.party for party in found.trials}
+    replies = yield from asked(Certify(plan, schema, configs), CertifyReply)
+    evidence = [reply for reply in replies if reply.party in searched]
     return certify(
         found.trials,
         plan.space,
@@ -192,11 +198,10 @@ def _schema(reply: DescribeReply) -> Schema:
     return reply.schema
 
 
-def _trials(reply: SearchReply, plan: SearchPlan) -> PartyTrials:
+def _checked(trials: PartyTrials, plan: SearchPlan) -> PartyTrials:
     """Return a party's trials, checked to be what was asked for."""
-    trials = reply.trials
     if trials.space.digest != plan.space.digest or trials.scoring != plan.scoring:
-        raise TrialsError(f"party {reply.party!r} sent trials of another space or scoring ({trials.scoring})")
+        raise TrialsError(f"party {trials.party!r} sent trials of another space or scoring ({trials.scoring})")
     return trials
 
 

@@ -121,12 +121,19 @@ class AnyEstimator:
         seed: int,
         held: Held | None = None,  # noqa: ARG002
     ) -> "Trained[SoftVote]":
-        """Train this party's own model and exchange it, and the number of rows, with the other parties."""
+        """Train this party's own model and exchange it, and the number of rows, with the other parties.
+
+        A party with one class only has no vote: it would always be the same.
+        """
         encoding = fit_encoding(rows, collective)
-        data = self._own_model(config, rows, encoding, derived_seed(seed, "fit", collective.rank))
-        counts = [int(count) for count in collective.allgather(str(len(rows)).encode())]
-        parties = {_file_name(k): model for k, model in enumerate(collective.allgather(data))}
-        documents = {"weights.json": {"rows": counts}, "encoding.json": encoding.to_json()}
+        votes = not rows.schema.classes or len(np.unique(rows.y)) > 1
+        data = self._own_model(config, rows, encoding, derived_seed(seed, "fit", collective.rank)) if votes else b""
+        counts = collective.allgather(str(len(rows)).encode())
+        given = [(int(count), model) for count, model in zip(counts, collective.allgather(data), strict=True) if model]
+        if not given:
+            raise DataError(f"{self.name}: each party has one class only, and none has a model to vote with")
+        parties = {_file_name(k): model for k, (_, model) in enumerate(given)}
+        documents = {"weights.json": {"rows": [count for count, _ in given]}, "encoding.json": encoding.to_json()}
         files = {**parties, **{name: document_to_bytes(document) for name, document in documents.items()}}
         return Trained(self.load(files, rows.schema), config)
 

@@ -25,6 +25,7 @@ from flora.errors import DataError, InputError
 C = {"C": {"type": "real", "space": "log", "range": [0.01, 100]}}
 ALPHA = {"alpha": {"type": "real", "space": "log", "range": [0.01, 100]}}
 LEAF = {"min_samples_leaf": {"type": "int", "space": "linear", "range": [1, 9]}}
+NO_GROUPS = "ignore:no groups"
 QUICK: dict[str, Any] = {"n_trials": 3, "cv": 3, "regressor": "gp", "random_state": 0}
 
 
@@ -36,6 +37,7 @@ QUICK: dict[str, Any] = {"n_trials": 3, "cv": 3, "regressor": "gp", "random_stat
     ],
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of the estimators, on the checks' data
+@pytest.mark.filterwarnings(NO_GROUPS)  # the checks know no parties
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
     """No check is expected to fail. Multi-label targets do not apply: folds are stratified, and the tags say so."""
     check(estimator)
@@ -53,7 +55,7 @@ def test_groups_are_parties() -> None:
     )
     search.fit(X, y, groups=party)
     assert [trials.party for trials in search.trials_] == ["north", "south", "west"]
-    assert list(search.cv_results_["party"]) == ["north"] * 3 + ["south"] * 3 + ["west"] * 3
+    assert list(search.cv_results_["party"]) == ["north"] * 3 + ["south"] * 3 + ["west"] * 3 + ["all parties"] * 9
     assert search.cv_results_["params"][0] == {"C": 1.0, "gamma": 1e-3}
     assert search.cv_results_["rank_test_score"].min() == 1
     assert search.best_estimator_.get_params()["C"] == search.best_params_["C"]
@@ -116,6 +118,7 @@ def test_one_and_two_jobs_agree() -> None:
     assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
 
 
+@pytest.mark.filterwarnings(NO_GROUPS)
 def test_in_a_pipeline_with_pandas_and_text() -> None:
     X, y = load_iris(return_X_y=True, as_frame=True)
     X["colour"] = np.resize(["red", "green", "blue"], len(X))
@@ -131,6 +134,7 @@ def test_in_a_pipeline_with_pandas_and_text() -> None:
     assert outer.score(X.iloc[:, :4], labels) > 0.9
 
 
+@pytest.mark.filterwarnings(NO_GROUPS)
 def test_clone_and_cross_val_score() -> None:
     X, y = load_iris(return_X_y=True)
     search = FloraSearchCV(LogisticRegression(max_iter=1000), C, **QUICK)
@@ -155,6 +159,7 @@ def test_scorers_by_name_and_as_objects_agree() -> None:
     assert named.score(X[:, :3], y) == balanced_accuracy_score(y, named.predict(X[:, :3]))
 
 
+@pytest.mark.filterwarnings(NO_GROUPS)
 def test_a_neg_scoring_keeps_its_sign() -> None:
     X, y = load_diabetes(return_X_y=True)
     search = FloraSearchCV(Ridge(), ALPHA, scoring="neg_mean_squared_error", **QUICK).fit(X, y)
@@ -162,6 +167,7 @@ def test_a_neg_scoring_keeps_its_sign() -> None:
     assert all(trial.loss > 0 for trial in search.trials_[0].trials)
 
 
+@pytest.mark.filterwarnings(NO_GROUPS)
 def test_every_format_of_space() -> None:
     X, y = load_iris(return_X_y=True)
     distributions = {"C": optuna.distributions.FloatDistribution(0.01, 100, log=True)}
@@ -187,6 +193,7 @@ def test_the_designs_example() -> None:
     assert search.fit(X, y, groups=party).predict(X[:5]).shape == (5,)
 
 
+@pytest.mark.filterwarnings(NO_GROUPS)
 def test_bad_input_is_a_value_error_that_says_what() -> None:
     X, y, _ = cancer()
     with pytest.raises(InputError, match="no parameter of Ridge"):
@@ -196,12 +203,13 @@ def test_bad_input_is_a_value_error_that_says_what() -> None:
         forest.fit(X, y)
     with pytest.raises(InputError, match="trials must be a whole number"):
         FloraSearchCV(Ridge(), ALPHA, n_trials=0).fit(X, y)
-    with pytest.raises(DataError, match="party 'a': need at least 2 classes, every row has 1"):
+    with pytest.raises(InputError, match="no party can search: 'a' has one class only"):
         FloraSearchCV(LogisticRegression(max_iter=9999), C, **QUICK).fit(X, y, groups=np.where(y == 0, "b", "a"))
     with pytest.raises(DataError, match="at least one party"):
         FloraSearchCV(Ridge(), ALPHA).fit_parties({})
 
 
+@pytest.mark.filterwarnings(NO_GROUPS)
 def test_a_frame_of_results() -> None:
     X, y = load_iris(return_X_y=True)
     search = FloraSearchCV(LogisticRegression(max_iter=1000), C, **QUICK).fit(X, y)

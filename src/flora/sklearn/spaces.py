@@ -1,0 +1,119 @@
+"""A search space as scikit-learn's users write one: lists, and scipy's distributions, beside FLoRA's own formats.
+
+A list is a choice without an order. The estimator's own value joins it, since the default is measured at any rate; a
+list of one value fixes it. Values that are no text, number or bool (None, a tuple, an estimator) have names inside
+FLoRA, and only there.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from flora.errors import SpaceError
+from flora.problem.space import Config, SearchSpace
+
+TAIL = 0.01  # of an unbounded distribution: the range is what lies between its ends
+WIDE = 100.0  # as a ratio: positive ranges that are wider are searched on a log scale
+
+
+@dataclass(frozen=True)
+class UserSpace:
+    """A user's space, as FLoRA reads it, and the way back from its configs to an estimator's parameters."""
+
+    document: Any
+    choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # names of values that JSON does not have
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def params(self, config: Config) -> dict[str, Any]:
+        """Return the estimator's parameters."""
+        found = {name: self.choices[name][str(v)] if name in self.choices else v for name, v in config.items()}
+        return {**found, **self.fixed}
+
+    def value(self, name: str, own: Any) -> Any:
+        """Return the estimator's own value of a parameter as a config has it."""
+        if name not in self.choices:
+            return own
+        return next(label for label, value in self.choices[name].items() if _same(value, own))
+
+
+def user_space(space: Any, own: Mapping[str, Any]) -> UserSpace:
+    """Return a space in any format; ``own`` are the estimator's parameters as they are."""
+    if isinstance(space, SearchSpace):
+        return UserSpace(space.to_json())
+    if isinstance(space, list | tuple):
+        raise SpaceError(f"the space is one mapping of names to ranges, got a list of {len(space)}")
+    if not isinstance(space, Mapping):
+        return UserSpace(space)
+    document, choices, fixed = {}, {}, {}
+    for name, entry in space.items():
+        values = _listed(entry)
+        if values is not None and len(values) == 1:
+            fixed[name] = values[0]
+        elif values is not None:
+            every = values if any(_same(value, own.get(name)) for value in values) else [*values, own.get(name)]
+            document[name], named = _choice(every, own.get(name))
+            choices.update({name: named} if named else {})
+        else:
+            document[name] = _range_of(name, entry) if _is_distribution(entry) else entry
+    if fixed and not document:
+        raise SpaceError(f"the space has one value only of {', '.join(fixed)}: there is nothing to tune")
+    return UserSpace(document, choices, fixed)
+
+
+def _listed(entry: Any) -> list[Any] | None:
+    """Return the values of a list, an array or a column; None where the entry is none of these."""
+    if isinstance(entry, str | bytes | Mapping) or not (hasattr(entry, "__len__") and hasattr(entry, "__iter__")):
+        return None
+    return [value.item() if isinstance(value, np.generic) else value for value in entry]
+
+
+def _choice(values: list[Any], own: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the paper's entry of a choice, and the names of its values where JSON does not have them."""
+    if all(
+        isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)) for value in values
+    ):
+        return {"type": "cat", "values": values, "default": own.item() if isinstance(own, np.generic) else own}, {}
+    named: dict[str, Any] = {}
+    for value in values:
+        label = str(value)
+        named[label if label not in named else f"{label} ({len(named)})"] = value
+    default = next(label for label, value in named.items() if _same(value, own))
+    return {"type": "cat", "values": list(named), "default": default}, named
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, bool | np.bool_) != isinstance(other, bool | np.bool_):
+        return False
+    try:
+        return bool(np.all(one == other)) and type(one == other) is not type(NotImplemented)
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_distribution(entry: Any) -> bool:
+    return not type(entry).__module__.startswith("optuna.") and any(hasattr(entry, name) for name in ("rvs", "sample"))
+
+
+def _range_of(name: str, entry: Any) -> dict[str, Any]:
+    """Return the range of one of scipy's distributions: its support, or what lies between its tails."""
+    quantile = getattr(entry, "ppf", None) or getattr(entry, "icdf", None)
+    if quantile is None:
+        raise SpaceError(f"{name}: a distribution needs ppf, as scipy's have, got {entry!r:.80}")
+    low, high = (
+        float(end) if math.isfinite(end) else float(quantile(tail))
+        for end, tail in zip(entry.support(), (TAIL, 1 - TAIL), strict=True)
+    )
+    whole = hasattr(getattr(entry, "dist", entry), "pmf")
+    kind = str(getattr(getattr(entry, "dist", None), "name", ""))
+    log = kind in ("loguniform", "reciprocal") or (kind not in ("uniform", "randint") and 0 < low * WIDE < high)
+    scale = "log" if log and low > 0 else "linear"
+    return {
+        "type": "int" if whole else "real",
+        "space": scale,
+        "range": [int(low), int(high)] if whole else [low, high],
+    }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from flora.errors import InputError as InputError
     from flora.errors import SpaceError as SpaceError
     from flora.errors import TrialsError as TrialsError
+    from flora.outcome.loaded import load as load
     from flora.party.search import search_locally as search_locally
     from flora.problem.space import Boolean as Boolean
     from flora.problem.space import Categorical as Categorical
@@ -41,6 +42,7 @@ _HOME = {
     "Trial": "problem.trials",
     "TrialsError": "errors",
     "fit_surface": "aggregator.surface",
+    "load": "outcome.loaded",
     "recommend": "aggregator.propose",
     "search_locally": "party.search",
 }

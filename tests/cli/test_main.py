@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from flora.cli.main import COMMANDS, main, make_parser
+from flora.cli.main import COMMANDS, make_parser
 from flora.engines.files import read_reply_file, read_step_file, step_file
 from flora.problem.messages import Confirm, Confirmation, ConfirmReply
 from flora.problem.plan import SearchPlan
@@ -23,21 +23,6 @@ from tests.conftest import SVM_SPACE, two_moons
 
 QUICK = ["--model", "svm", "--trials", "4", "--cv", "3"]
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def flora(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command line and return the exit code and what was printed."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        try:
-            code = main([str(argument) for argument in arguments])
-        except SystemExit as exit_:  # argparse leaves this way
-            code = int(exit_.code or 0)
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return run
 
 
 def refused(outcome: tuple[int, str, str], *words: str) -> None:

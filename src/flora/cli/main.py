@@ -20,6 +20,8 @@ COMMANDS = {  # each in a module with add_arguments and run; in the order of --h
     "aggregate": ("flora.cli.aggregate", "recommend one config from the parties' files alone"),
     "answer": ("flora.cli.answer", "answer at one party what the aggregator asks for in a file"),
     "predict": ("flora.cli.predict", "apply the federated model to new rows"),
+    "evaluate": ("flora.cli.evaluate", "how good the federated model is on rows that it has not seen"),
+    "export": ("flora.cli.export", "the federated model as a file of ONNX or scikit-learn"),
     "schema": ("flora.cli.schema", "what a party's columns are, or what several parties agree on"),
     "report": ("flora.cli.report", "a run as one self-contained HTML page"),
     "project": ("flora.cli.project", "make the kits of a consortium: the aggregator's and each party's"),

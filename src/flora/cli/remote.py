@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -37,8 +37,10 @@ def tune_consortium(options: "TuneOptions") -> dict[str, Any]:
         ("DATA", options.data),
         ("--target", table.target),
         ("--drop", table.drop),
-        ("--auto", table.format.auto),
+        *((f"--{field.name}", vars(table.format)[field.name]) for field in fields(table.format)),
     ):
+        if given == "refuse":  # the default of --dates
+            continue
         if given:
             raise InputError(f"{name}: with --project the parties bring their own tables, got {given!r}")
     if options.parties is not None:

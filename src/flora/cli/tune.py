@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from flora.cli.arguments import TABLE_KINDS, add_confirm, add_jobs, add_json, add_search, add_surface, add_table
+from flora.cli.held_rows import TestRows
 from flora.cli.options import SearchOptions, SurfaceOptions, TableOptions, WorkOptions, options_of, stem
 from flora.cli.printing import messages, note
 from flora.cli.written import show_written
@@ -54,7 +55,12 @@ class TuneOptions:
     quorum: int | None
     unmasked: bool
     wait: float
+    test: str | None
     work: WorkOptions
+
+    def test_rows(self) -> TestRows:
+        """Return the rows to score the model on, in the end."""
+        return TestRows.of(self.test, self.table.format, simulated=not self.project)
 
     def request(self) -> Request:
         """Return what the parties will be asked for."""
@@ -76,6 +82,9 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--parties", type=int, metavar="N", help="split one table over N parties (a simulation)")
     parser.add_argument(
         "--split", default="iid", metavar="HOW", help="iid, dirichlet:ALPHA or column:NAME (%(default)s)"
+    )
+    parser.add_argument(
+        "--test", metavar="FILE|SHARE", help="then score the model on a table, or on a share of all rows (as 0.2)"
     )
     add_table(parser, required=False)
     add_search(parser)
@@ -124,13 +133,14 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> dict[str, Any]:
     """Run the whole algorithm."""
     options = options_of(TuneOptions, parsed)
+    test = options.test_rows()
     if options.project:
         from flora.cli.remote import tune_consortium
 
-        return tune_consortium(options)
-    return tune(
-        _tables(options), options.table, options.request(), options.work, options.engine, read_files(options.given)
-    )
+        return test.told(tune_consortium(options), options.work)
+    tables, request = test.kept_back(_tables(options), options.search.seed), options.request()
+    document = tune(tables, options.table, request, options.work, options.engine, read_files(options.given))
+    return test.told(document, options.work)
 
 
 def tune(

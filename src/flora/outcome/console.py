@@ -35,6 +35,7 @@ from flora.outcome.explain import (
 from flora.program.result import MeasuredGain, Result
 
 if TYPE_CHECKING:
+    from flora.outcome.evaluation import Evaluation
     from flora.party.search import Progress as Report
 
 SECONDS = 2.0  # between two looks at work that others do
@@ -180,6 +181,43 @@ def _verdict(result: Result) -> str:
         f"{gain.estimate:+.4f}, from {gain.low:+.4f} to {gain.high:+.4f} ({gain.level:.0%} interval)."
     )
     return " ".join(filter(None, (stated, grade_words(result), settle_words(result), score_words(result))))
+
+
+def show_evaluation(found: "Evaluation", console: Console) -> None:
+    """Print how good a model is on new rows: scores, confusion, calibration."""
+    scores = Table("score", title=f"On {found.rows} rows", title_justify="left", box=SIMPLE_HEAD)
+    scores.add_column("value", justify="right", no_wrap=True)
+    for figure in found.figures:
+        error = "" if figure.error is None else f" ± {figure.error:.4f}"
+        scores.add_row(escape(figure.scoring), f"{figure.score:.4f}{error}")
+    console.print(scores)
+    if found.confusion:
+        console.print(_confusion(found))
+    if found.calibration:
+        console.print(_calibration(found))
+    if found.trained_held_loss is not None and found.default_held_loss is not None:
+        losses = f"{found.trained_held_loss:.4f}, the default's {found.default_held_loss:.4f}"
+        console.print(f"Loss on the rows that the trainings held out: this model's {losses}.", highlight=False)
+
+
+def _confusion(found: "Evaluation") -> Table:
+    table = Table(title="Rows by true class (down) and predicted class", title_justify="left", box=SIMPLE_HEAD)
+    table.add_column("")
+    for label in found.classes:
+        table.add_column(escape(str(label)), justify="right")
+    for label, line in zip(found.classes, found.confusion, strict=True):
+        table.add_row(escape(str(label)), *map(str, line))
+    return table
+
+
+def _calibration(found: "Evaluation") -> Table:
+    title = f"Calibration: expected error {found.calibration_error:.3f}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for header in ("rows", "confidence", "right"):
+        table.add_column(header, justify="right")
+    for each in found.calibration:
+        table.add_row(str(each.rows), f"{each.confidence:.3f}", f"{each.right:.3f}")
+    return table
 
 
 def _loss(loss: float | None, error: float | None) -> str:

@@ -237,10 +237,17 @@ class TestTrain:
         np.testing.assert_allclose(found[:, 1], first[:, 1] * 0.6, atol=1e-12)
         np.testing.assert_allclose(found[:, 2], first[:, 2] * 0.6 + second[:, 1] * 0.4, atol=1e-12)
 
-    def test_a_party_that_cannot_train_says_so(self) -> None:
+    def test_a_party_with_one_class_has_no_vote(self) -> None:
         rows = made(40)
-        with pytest.raises(DataError, match=r"LogisticRegression: 20 rows of this party give no model: .*class"):
-            together(LOGISTIC, [rows, rows.take(np.flatnonzero(rows.y == 0))], {})
+        calm = rows.take(np.flatnonzero(rows.y == 0))
+        model = together(LOGISTIC, [rows, calm], {})[0]
+        assert model.rows == (40,)
+        with pytest.raises(DataError, match="each party has one class only, and none has a model to vote with"):
+            together(LOGISTIC, [calm, calm], {})
+
+    def test_a_party_that_cannot_train_says_so(self) -> None:
+        with pytest.raises(DataError, match=r"LogisticRegression: 40 rows of this party give no model: .*C"):
+            together(LOGISTIC, [made(40)], {"C": -1.0})
 
     def test_an_unknown_parameter_is_the_spaces_error(self) -> None:
         with pytest.raises(SpaceError, match="depth: is no parameter"):

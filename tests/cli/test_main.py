@@ -404,9 +404,9 @@ class TestBadInput:
     ) -> None:
         table_with(kind="upper").to_csv(tmp_path / "calm.csv", index=False)
         out = tmp_path / "run"
-        code, printed, _ = flora("tune", *party_files, tmp_path / "calm.csv", "--target", "kind", *QUICK, "--out", out)
+        code, _, err = flora("tune", *party_files, tmp_path / "calm.csv", "--target", "kind", *QUICK, "--out", out)
         assert code == 0
-        assert "calm: has one class only: it cannot search, and takes part in the training" in printed
+        assert "calm: has one class only: it cannot search, and takes part in the training" in " ".join(err.split())
         alone = ("search", tmp_path / "calm.csv", "--target", "kind", "--out", tmp_path / "t.json")
         refused(flora(*alone), "party 'calm' has one class only: it cannot search")
         assert not (tmp_path / "t.json").exists()
@@ -416,9 +416,11 @@ class TestBadInput:
     ) -> None:
         for path in party_files:
             pd.read_csv(path).assign(site=1).to_csv(path, index=False)
-        code, printed, _ = flora("tune", *party_files, "--target", "kind", *QUICK, "--out", tmp_path / "run")
+        code, printed, err = flora("tune", *party_files, "--target", "kind", *QUICK, "--out", tmp_path / "run")
         assert code == 0
-        assert "north: one value only in column 'site'" in printed
+        assert err.count("north: one value only in column 'site'") == 1
+        assert "note: north" not in printed
+        assert "The federated model was trained" in printed.splitlines()[-1]  # the answer stands last
 
     def test_no_such_file(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
         refused(flora("tune", party_files[0], tmp_path / "no.csv", "--target", "kind"), "no.csv", "no such file")

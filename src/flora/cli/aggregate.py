@@ -12,7 +12,7 @@ from rich.console import Console
 from flora.aggregator.aggregation import aggregate
 from flora.cli.arguments import add_json, add_surface
 from flora.cli.options import SurfaceOptions, options_of
-from flora.cli.printing import print_line
+from flora.cli.printing import messages, print_line
 from flora.cli.written import show_written
 from flora.core.files import write_whole
 from flora.engines.files import CarriedFiles, NotAnsweredError, is_reply, plan_of, read_reply_file, step_file
@@ -122,7 +122,7 @@ def _finished(outcome: Outcome, request: Request, options: AggregateOptions) -> 
     """Show what came of it and, where a folder is named, write it as that of any run."""
     result: Result = replace(result_of(outcome, request, {}), command=options.typed)
     if not options.json:
-        show_result(result, Console())
+        show_result(result, Console(), messages)
     if options.out:
         digests = {party.name: party.trials_digest for party in result.parties}
         folder = RunFolder(options.out, {"trials": digests, "seed": options.seed})

@@ -22,6 +22,7 @@ COMMANDS = {  # each in a module with add_arguments and run; in the order of --h
     "predict": ("flora.cli.predict", "apply the federated model to new rows"),
     "evaluate": ("flora.cli.evaluate", "how good the federated model is on rows that it has not seen"),
     "export": ("flora.cli.export", "the federated model as a file of ONNX or scikit-learn"),
+    "spaces": ("flora.cli.spaces", "the default search spaces as JSON, to be changed and given to --space"),
     "schema": ("flora.cli.schema", "what a party's columns are, or what several parties agree on"),
     "report": ("flora.cli.report", "a run as one self-contained HTML page"),
     "project": ("flora.cli.project", "make the kits of a consortium: the aggregator's and each party's"),
@@ -29,7 +30,32 @@ COMMANDS = {  # each in a module with add_arguments and run; in the order of --h
     "aggregator": ("flora.cli.aggregator", "serve a consortium's runs, in the foreground"),
     "status": ("flora.cli.status", "who is connected, and how far a run is"),
     "audit": ("flora.cli.audit", "read and verify a party's record of all that left it"),
+    "completion": ("flora.cli.completion", "a script for bash, zsh or fish that completes commands and options"),
 }
+EXAMPLES = {  # below a command's options; a test holds them to what may be typed
+    "tune": (
+        "flora tune a.csv b.csv c.csv --target COL",
+        "flora tune all.csv --target COL --parties 5 --split dirichlet:0.5 --test 0.2",
+        "flora tune a.csv b.csv --target COL --model svm --trials 50 --jobs 4 --out flora-run",
+        "flora tune --project KIT --model hgb",
+    ),
+    "search": ("flora search a.csv --target COL --out trials-a.json",),
+    "aggregate": (
+        "flora aggregate trials-a.json trials-b.json --propose 8 --out step.json",
+        "flora aggregate trials-a.json trials-b.json reply-a.json reply-b.json --out flora-run",
+    ),
+    "answer": ("flora answer a.csv step.json --target COL --out reply-a.json",),
+    "predict": (
+        "flora predict flora-run new.csv --id case --output predictions.csv",
+        "zcat new.csv.gz | flora predict flora-run - --only classes",
+    ),
+    "evaluate": ("flora evaluate flora-run new.csv", "flora evaluate flora-run new.csv --json"),
+    "export": ("flora export flora-run --to onnx", "flora export flora-run --to sklearn --output model.skops"),
+    "spaces": ("flora spaces", "flora spaces hgb > space.json"),
+    "schema": ("flora schema a.csv --target COL --out schema-a.json",),
+    "completion": ('eval "$(flora completion bash)"',),
+}
+SPACES = ("tune", "search")  # their help also has the default spaces
 
 
 class Parser(argparse.ArgumentParser):
@@ -91,7 +117,19 @@ def make_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     named = next((word for word in typed if not word.startswith("-")), None)
     for name, (module, words) in COMMANDS.items():
-        command = commands.add_parser(name, help=words)
+        command = commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
         if name == named:
             import_module(module).add_arguments(command)
+            command.formatter_class = argparse.RawDescriptionHelpFormatter
+            command.epilog = _epilog(name, full={"-h", "--help"} & set(typed) != set())
     return parser
+
+
+def _epilog(name: str, *, full: bool) -> str | None:
+    """Return what stands below a command's options: examples and, where help is asked for, the default spaces."""
+    parts = ["examples:\n" + "\n".join(f"  {line}" for line in EXAMPLES[name])] if name in EXAMPLES else []
+    if full and name in SPACES:
+        from flora.cli.spaces import space_words
+
+        parts.append(f"default search spaces (flora spaces prints them as JSON):\n{space_words()}")
+    return "\n\n".join(parts) or None

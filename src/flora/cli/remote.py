@@ -72,7 +72,7 @@ def tune_remotely(
     result = replace(fetched.result, command=work.typed)
     folder.finish(result, fetched.trials, fetched.model)
     if not work.json:
-        show_result(result, Console())
+        show_result(result, Console(), messages)
         show_written(result, work.out)
     return result.to_document()
 

@@ -170,7 +170,7 @@ def finish(folder: RunFolder, result: Result, outcome: Outcome, work: WorkOption
     result = replace(result, command=work.typed)
     folder.finish(result, outcome.found.trials, outcome.model)
     if not work.json:
-        show_result(result, Console())
+        show_result(result, Console(), messages)
         show_written(result, work.out)
     return result.to_document()
 

@@ -32,6 +32,7 @@ from flora.outcome.explain import (
     score_words,
     settle_words,
 )
+from flora.outcome.narrow import whole
 from flora.program.result import MeasuredGain, Result
 
 if TYPE_CHECKING:
@@ -101,19 +102,19 @@ def time_left(seconds: float, done: float, rest: float | None) -> str:
     return "-:--:--" if done <= 0 or rest is None else str(timedelta(seconds=round(seconds * rest / done)))
 
 
-def show_result(result: Result, console: Console) -> None:
-    """Print the answer: the config, what each party gains, and the verdict."""
-    console.print(_configs(result))
-    console.print(_parties(result))
+def show_result(result: Result, console: Console, aside: Console | None = None) -> None:
+    """Print the answer: the config, what each party gains, and the verdict; notes go to ``aside`` where it is given."""
+    console.print(whole(_configs(result), console.width))
+    console.print(whole(_parties(result), console.width))
     if result.candidates:
-        console.print(_candidates(result))
+        console.print(whole(_candidates(result), console.width))
     for words in filter(None, (grown_words(result), behind_words(result), edge_words(result))):
         console.print(f"note: {escape(words)}", highlight=False, soft_wrap=True)
     far = [(party.name, party.measured) for party in result.parties if party.measured and party.measured.disagrees]
     if far:
         console.print(_disagreement(far), highlight=False, soft_wrap=True)
     for note in result.notes:
-        console.print(f"note: {escape(note)}", highlight=False)
+        (aside or console).print(f"note: {escape(note)}", highlight=False)
     console.print(_verdict(result), highlight=False, soft_wrap=True)
 
 

@@ -14,6 +14,7 @@ README = (ROOT / "README.md").read_text()
 def test_the_readmes_table_of_options_has_the_requests_defaults() -> None:
     stated = dict(re.findall(r"^\| `--(\w+) (\w+)` \|", README, re.MULTILINE))
     assert stated.pop("space") == "FILE"
+    assert (stated.pop("seconds"), Request.seconds) == ("S", None)
     assert stated == {
         "confirm": str(Request.confirm),
         "trainings": str(Request.trainings),

@@ -37,6 +37,7 @@ from flora.problem.plan import SearchPlan
 from flora.problem.schema import Schema
 from flora.program.drive import drive
 from flora.program.request import Request
+from flora.program.result import result_of
 from flora.program.single_shot import single_shot
 from flora.randomness import derived_seed, stream
 from tests.conftest import SVM_SPACE, two_moons
@@ -100,6 +101,16 @@ def test_a_party_with_one_class_or_one_row_of_a_class_trains_and_does_not_search
     found = unpack(outcome.model).predict_table(new.drop(columns="state"))
     assert np.mean(found["prediction"] == new["state"]) > 0.6
     assert outcome.model != alone.model
+
+
+def test_a_budget_of_time_is_told_and_trials_are_fits() -> None:
+    request = Request(family="hgb", trials=3, folds=2, confirm=0, trainings=0)
+    whole = drive(single_shot(request), in_process(gates()[:2]))
+    assert [party.trials for party in result_of(whole, request, {}).parties] == [3, 3]
+    assert len(whole.found.trials[0].trials) > 3
+    short = drive(single_shot(replace(request, seconds=1e-9)), in_process(gates()[:2]))
+    assert [party.trials for party in result_of(short, request, {}).parties] == [1, 1]
+    assert "a: 1 of 3 trials in 1e-09 seconds" in short.notes
 
 
 def test_where_no_party_can_search_the_run_ends() -> None:

@@ -346,3 +346,19 @@ class TestPaths:
         )
         with pytest.raises(InputError, match="trials must be at most 3333, for each has 3 losses, got 3334"):
             search_locally(rows(), replace(TREES, space=outside, trials=3334), HGB, party="a")
+
+
+class TestSeconds:
+    def test_a_budget_ends_the_search_after_the_trial_in_which_it_is_used_up(self, tmp_path: Path) -> None:
+        rows = encode(two_moons(60, 1), describe(two_moons(60, 1), "kind"))
+        whole = search_locally(rows, PLAN, SVM, party="a")
+        short = search_locally(rows, replace(PLAN, seconds=1e-9), SVM, party="a", storage=tmp_path / "a.db")
+        assert short.trials == whole.trials[:1]  # the default, at least
+        again = search_locally(rows, replace(PLAN, seconds=1e-9), SVM, party="a", storage=tmp_path / "a.db")
+        assert again.trials == short.trials  # seconds of a run before count
+        longer = search_locally(rows, replace(PLAN, seconds=1e9), SVM, party="a", storage=tmp_path / "a.db")
+        assert longer.trials == whole.trials
+
+    def test_it_is_a_number_above_zero(self) -> None:
+        with pytest.raises(InputError, match="seconds must be a number above 0 or null, got 0"):
+            replace(PLAN, seconds=0)

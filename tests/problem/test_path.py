@@ -15,6 +15,7 @@ from flora.problem.path import (
     check_trainable,
     counts_by_held_rows,
     family_path,
+    fits_in,
     path_of,
     path_through,
 )
@@ -142,3 +143,12 @@ class TestCheckTrainable:
     def test_without_a_path_nothing_may_leave_the_space(self) -> None:
         with pytest.raises(SpaceError, match="max_iter"):
             check_trainable({**TREES.default, "max_iter": 201}, TREES, None)
+
+
+def test_fits_are_counted_and_not_what_they_pass_through() -> None:
+    path = Path("trees", (1, 2, 4))
+    one, other = ([{"trees": k, "rate": rate} for k in (2, 1, 4)] for rate in (0.1, 0.5))
+    assert fits_in([*one, *other], path) == 2
+    assert fits_in([*one, *one], path) == 2  # the same config twice is two fits
+    assert fits_in([*one, *other], None) == 6
+    assert fits_in([], path) == 0

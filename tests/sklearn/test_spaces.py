@@ -70,7 +70,9 @@ def test_one_value_is_fixed() -> None:
 def test_floras_own_formats_pass_as_they_are() -> None:
     entry = {"type": "real", "space": "log", "range": [0.01, 100.0]}
     assert user_space({"C": entry}, {"C": 1.0}).document == {"C": entry}
-    assert user_space('{"C": 1}', {}).document == '{"C": 1}'
+    assert user_space('{"C": 1}', {}).document == {"C": 1}
+    with pytest.raises(SpaceError, match="a mapping or JSON of one"):
+        user_space("C from 1 to 5", {})
     space = SearchSpace.from_json({"C": {**entry, "default": 1.0}})
     assert user_space(space, {}).document == space.to_json()
 

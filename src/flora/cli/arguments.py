@@ -69,6 +69,13 @@ def add_search(parser: Any) -> None:
     search.add_argument(
         "--trials", type=int, default=Request.trials, metavar="T", help="trials at each party (%(default)s)"
     )
+    search.add_argument(
+        "--seconds",
+        type=float,
+        default=Request.seconds,
+        metavar="S",
+        help="seconds of fits at each party: T or S, whatever comes first; the same seed may then give another answer",
+    )
     search.add_argument("--send", type=int, default=Request.send, metavar="T'", help="send only the best T' of them")
     search.add_argument("--cv", type=int, default=Request.folds, metavar="K", help="folds (%(default)s)")
     search.add_argument("--task", choices=TASKS, default=Request.task, help="(guessed from the target)")

@@ -49,6 +49,7 @@ class SearchOptions:
     space: str | None
     aggregator_hps: bool
     trials: int
+    seconds: float | None
     send: int | None
     cv: int
     task: Task | None
@@ -67,6 +68,7 @@ class SearchOptions:
             schema=table.consortium_schema(),
             scoring=self.scoring,
             trials=self.trials,
+            seconds=self.seconds,
             folds=self.cv,
             sampler=self.sampler,
             race=self.race,

@@ -13,8 +13,11 @@ from flora.cli.printing import messages, note, print_line
 from flora.core.files import write_whole
 from flora.core.workers import workers
 from flora.errors import DataError, InputError
+from flora.models import family_of
 from flora.outcome.console import progress_bars
 from flora.problem.messages import Describe, DescribeReply, Search, SearchReply
+from flora.problem.path import fits_in, path_of
+from flora.problem.plan import SearchPlan
 from flora.problem.trials import PartyTrials, check_party_name
 from flora.program.request import Request, check_scoring
 
@@ -66,7 +69,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
         raise DataError(f"party {name!r} {', '.join(reply.notes)}")
     write_whole(out, reply.trials.to_json().encode())
     if not options.work.json:
-        _show(reply.trials, (*notes, *reply.notes), out, storage)
+        _show(reply.trials, step.plan, (*notes, *reply.notes), out, storage)
     document: dict[str, Any] = json.loads(reply.trials.to_json())
     return document
 
@@ -84,11 +87,13 @@ def _step(party: "Party", request: Request) -> tuple[Search, tuple[str, ...]]:
     return Search(plan, request.schema), described.notes
 
 
-def _show(found: PartyTrials, notes: Sequence[str], out: Path, storage: Path) -> None:
+def _show(found: PartyTrials, plan: SearchPlan, notes: Sequence[str], out: Path, storage: Path) -> None:
     for words in notes:
-        print_line(f"note: {words}")
+        note(f"note: {words}")
     failed = f", {len(found.failed)} failed" if found.failed else ""
-    print_line(f"{len(found.trials)} trials{failed}, best loss {found.best.loss:.4f} ({found.scoring})")
+    fits = fits_in([trial.config for trial in found.trials], path_of(plan, family_of(plan.family).passes_through))
+    passed = f" with {len(found.trials)} losses" if len(found.trials) > fits else ""
+    print_line(f"{fits} trials{passed}{failed}, best loss {found.best.loss:.4f} ({found.scoring})")
     if found.default is not None:
         print_line(f"loss of the default config: {found.default.loss:.4f}")
     print_line(f"Written: {out}, which is all that leaves; {storage} stays here")

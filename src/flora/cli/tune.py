@@ -221,7 +221,7 @@ def _named(data: str) -> tuple[str, str]:
 def _identity(tables: "Mapping[str, Table]", table: TableOptions, request: Request) -> dict[str, Any]:
     """Return what makes a run the same run; its length may change. The searches compare the rows themselves."""
     settings = asdict(replace(request, schema=None))
-    may_change = ("trials", "send", "schema", "surface", "confirm", "objective", "trainings", "certificate")
+    may_change = ("trials", "seconds", "send", "schema", "surface", "confirm", "objective", "trainings", "certificate")
     return {
         **{key: value for key, value in settings.items() if key not in may_change},
         "parties": {name: len(source.frame) for name, source in sorted(tables.items())},

@@ -33,7 +33,10 @@ from flora.problem.messages import (
     Train,
     TrainReply,
 )
+from flora.problem.path import fits_in, path_of
+from flora.problem.plan import SearchPlan
 from flora.problem.schema import Schema, Task
+from flora.problem.trials import PartyTrials
 from flora.randomness import derived_seed
 
 
@@ -124,7 +127,8 @@ class Party:
             spread=self.spread,
             progress=self.progress,
         )
-        return SearchReply(self.name, len(rows), trials, notes if count < plan.folds else ())
+        fewer = notes if count < plan.folds else ()
+        return SearchReply(self.name, len(rows), trials, (*fewer, *_ended_early(trials, plan, family)))
 
     def _confirm(self, step: Confirm) -> ConfirmReply:
         rows = self.source.local_rows(step.plan.task, step.schema)
@@ -159,6 +163,14 @@ def train_in_one_place(parties: Sequence[Party], step: Train) -> list[TrainReply
         return None
     names, rows = [party.name for party in parties], [party.rows(step.schema) for party in parties]
     return train_as(names, rows, step, InOnePlace(family, derived_seed(step.plan.seed, "train")))
+
+
+def _ended_early(trials: PartyTrials, plan: SearchPlan, family: ModelFamily) -> tuple[str, ...]:
+    """Return a note where a budget of time ended the search; what was not sent cannot be counted."""
+    done = fits_in([trial.config for trial in trials.trials], path_of(plan, family.passes_through)) + len(trials.failed)
+    if plan.seconds is None or plan.send is not None or done >= plan.trials:
+        return ()
+    return (f"{done} of {plan.trials} trials in {plan.seconds:g} seconds",)
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """Local HPO on one party's rows: line 3 of the paper's algorithm.
 
-A search is a function of the rows, the plan and the party's name. It keeps its trials in an Optuna storage file and
+A search is a function of the rows, the plan and the party's name; with a budget of time its length is not, but each
+trial of it still is. It keeps its trials in an Optuna storage file and
 writes each one whole, so that a killed search goes on where it stopped and ends with the very same trials.
 """
 
@@ -52,6 +53,8 @@ def search_locally(
     with Study.open(storage, plan, party, rows, searched) as study:
         progress(party, study.count, plan.trials)
         for number in range(study.count, plan.trials):
+            if number and plan.seconds is not None and study.seconds >= plan.seconds:
+                break
             configs = along(study.propose(number), path)
             leader = study.leader(len(folds)) if plan.race else None
             tried = try_configs(family, configs, rows, folds, plan, (party, "trial", number), spread, leader)

@@ -63,6 +63,11 @@ class Study:
         return len(self.memory.get_trials(deepcopy=False, states=[TrialState.COMPLETE, TrialState.FAIL]))
 
     @property
+    def seconds(self) -> float:
+        """How long its fits took, those of a run that was killed included."""
+        return sum(float(trial.user_attrs["seconds"]) for trial in self.memory.get_trials(deepcopy=False))
+
+    @property
     def first_failure(self) -> str:
         """What the first failed trial said."""
         failed = self.memory.get_trials(deepcopy=False, states=[TrialState.FAIL])

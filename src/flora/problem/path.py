@@ -6,8 +6,9 @@ held-out rows how many trees it takes. It stays in the range where that is a use
 count by.
 """
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -87,3 +88,23 @@ def check_trainable(config: Config, space: SearchSpace, path: Path | None) -> No
             raise SpaceError(f"{path.name}: a training goes to {path.stops[-1] * MOST:.0f} at most, got {stop}")
         config = path.at_top(config)
     space.check(config)
+
+
+def fits_in(configs: Sequence[Config], path: Path | None) -> int:
+    """Return how many fits gave these configs: one gives all that it passes through, one after the other.
+
+    >>> trees = Path("trees", (1, 2))
+    >>> fits_in([{"trees": 1, "rate": 0.1}, {"trees": 2, "rate": 0.1}, {"trees": 1, "rate": 0.5}], trees)
+    2
+    """
+    if path is None:
+        return len(configs)
+    count = 0
+    rest: Config | None = None
+    seen: set[Any] = set()
+    for config in configs:
+        others, place = {k: v for k, v in config.items() if k != path.name}, config[path.name]
+        if others != rest or place in seen:
+            count, rest, seen = count + 1, others, set()
+        seen.add(place)
+    return count

@@ -3,15 +3,16 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 from flora.core.codec import to_document
-from flora.core.rules import Sentence, check
+from flora.core.rules import Rule, Sentence, check
 from flora.errors import InputError
 from flora.problem.schema import Task
 from flora.problem.space import SearchSpace
 
 TASKS: tuple[Task, ...] = get_args(Task)
+POSITIVE = Rule("a number above 0", lambda value: value > 0)
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class SearchPlan:
     seed: int = 0
     paths: bool = True  # one fit counts for all that it passes through; off, every trial is one pair, as in the paper
     race: bool = False  # a config that is behind the best with confidence need not have all folds
+    seconds: Annotated[float, POSITIVE] | None = None  # for the fits of a search: whatever comes first, they or trials
 
     def __post_init__(self) -> None:
         check(self)
@@ -41,8 +43,8 @@ class SearchPlan:
             raise InputError("the space needs a default config: the first trial, from which the gain is measured")
 
     def identity(self) -> str:
-        """Return what must stay the same for a search to be continued; only its length and T' may change."""
-        document = {k: v for k, v in to_document(self).items() if k not in ("trials", "send")}
+        """Return what must stay the same for a search to be continued; only its length, budget and T' may change."""
+        document = {k: v for k, v in to_document(self).items() if k not in ("trials", "send", "seconds")}
         return json.dumps(document, sort_keys=True)
 
 

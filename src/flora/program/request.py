@@ -37,6 +37,7 @@ class Request:
     trials: int = 100
     folds: int = 10
     sampler: Sentence = "tpe"
+    seconds: float | None = None  # of fits at each party: trials or time, whatever comes first
     send: int | None = None
     race: bool = True  # a config that is behind the best with confidence is not measured on all folds
     seed: int = 0
@@ -91,6 +92,7 @@ class Request:
             self.send,
             self.seed,
             race=self.race,
+            seconds=self.seconds,
         )
 
 

@@ -14,6 +14,7 @@ from flora.aggregator.verdict import LEVEL, Basis, Decision, Grade, Verdict, gam
 from flora.core.codec import FLAT, to_document, to_json
 from flora.core.documents import Format
 from flora.core.rules import check
+from flora.problem.path import fits_in
 from flora.problem.schema import Schema
 from flora.problem.space import Config, SearchSpace
 from flora.problem.trials import Gain, PartyTrials, loss_of
@@ -102,7 +103,7 @@ class PartyResult:
         return cls(
             party.party,
             party.rows,
-            len(party.trials),
+            fits_in([trial.config for trial in party.trials], found.path),
             len(party.failed),
             party.best.loss,
             party.best.error,

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from flora.core.documents import parse
 from flora.errors import SpaceError
 from flora.problem.space import Config, SearchSpace
 
@@ -43,6 +44,8 @@ def user_space(space: Any, own: Mapping[str, Any]) -> UserSpace:
     """Return a space in any format; ``own`` are the estimator's parameters as they are."""
     if isinstance(space, SearchSpace):
         return UserSpace(space.to_json())
+    if isinstance(space, str):
+        return UserSpace(_parsed(space))
     if isinstance(space, list | tuple):
         raise SpaceError(f"the space is one mapping of names to ranges, got a list of {len(space)}")
     if not isinstance(space, Mapping):
@@ -61,6 +64,13 @@ def user_space(space: Any, own: Mapping[str, Any]) -> UserSpace:
     if fixed and not document:
         raise SpaceError(f"the space has one value only of {', '.join(fixed)}: there is nothing to tune")
     return UserSpace(document, choices, fixed)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise SpaceError(f"a search space is a mapping or JSON of one ({error}), got {text!r:.80}") from error
 
 
 def _listed(entry: Any) -> list[Any] | None:

@@ -129,12 +129,12 @@ def importance(run: Analysis) -> Html:
 def cost(run: Analysis) -> Html:
     """Return what the run cost in time, trials, bytes and trainings."""
     entries = {entry.name: entry for entry in run.result.parties}
-    tried = sum(len(party.trials) + len(party.failed) for party in run.trials)
+    tried = sum(entry.trials + entry.failed_trials for entry in run.result.parties)
     sizes = {party.party: len(party.to_json().encode()) for party in run.trials}
     seconds = run.result.seconds
     trained = len(run.result.trainings)
     saved = (
-        f"{tried} configs were tried inside the {len(run.trials)} parties. Trying each of them on all parties' rows "
+        f"{tried} trials were made inside the {len(run.trials)} parties. Trying each of them on all parties' rows "
         f"would have taken {tried} federated trainings; this run took {trained}."
     )
     left = f"As trials, {sum(sizes.values()):,} bytes left the parties in all."

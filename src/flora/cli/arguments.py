@@ -13,7 +13,7 @@ from flora.program.request import OBJECTIVES, Request
 from flora.surrogate.regressors import REGRESSORS
 
 TASKS = get_args(Task)
-TABLE_KINDS = "CSV, CSV.gz, Parquet, Feather, Excel"
+TABLE_KINDS = "CSV, CSV.gz, Parquet, Feather, Excel, or a database's address"
 
 
 def add_table(parser: Any, *, required: bool = True) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -55,6 +56,7 @@ EXAMPLES = {  # below a command's options; a test holds them to what may be type
     "schema": ("flora schema a.csv --target COL --out schema-a.json",),
     "completion": ('eval "$(flora completion bash)"',),
 }
+PASSWORD = re.compile(r"(://[^/@:\s]*):[^@/\s]*@")  # of an address: it goes into no file
 SPACES = ("tune", "search")  # their help also has the default spaces
 
 
@@ -70,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 done, 2 the input is wrong, 1 anything else."""
     typed = sys.argv[1:] if arguments is None else list(arguments)
     parsed = make_parser(typed).parse_args(drop_by_drop(typed))
-    line = shlex.join(["flora", *typed])
+    line = PASSWORD.sub(r"\1:***@", shlex.join(["flora", *typed]))
     parsed.typed = line if len(line) <= MOST_TEXT else f"{line[: MOST_TEXT - 4]} ..."  # it goes into the result
     try:
         document = import_module(COMMANDS[parsed.command][0]).run(parsed)

@@ -114,7 +114,11 @@ def check_jobs(jobs: int) -> None:
 
 
 def stem(path: str) -> str:
-    """Return a party's name by its file's."""
+    """Return a party's name by its file's, or by its database's table."""
+    if "://" in path:
+        from flora.party.database import name_of_database
+
+        return name_of_database(path)
     return Path(path).name.split(".")[0] or Path(path).name
 
 

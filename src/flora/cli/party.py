@@ -47,7 +47,8 @@ class PartyOptions:
         if not path or not target:
             raise InputError("a party needs --data FILE and --target COL, or both in its local/flora.json")
         form = own.format if own and self.format == TableFormat() else self.format
-        return DataSource(str(Path(path).resolve()), target, self.drop or (own.drop if own else ()), form)
+        place = path if "://" in path else str(Path(path).resolve())
+        return DataSource(place, target, self.drop or (own.drop if own else ()), form)
 
 
 def add_arguments(parser: Any) -> None:

@@ -215,6 +215,8 @@ def _tables(options: TuneOptions) -> "Mapping[str, Table]":
 
 def _named(data: str) -> tuple[str, str]:
     name, equals, path = data.partition("=")
+    if "://" in name:  # an address of a database, whose query has an = in it
+        return stem(data), data
     return (name, path) if equals and not Path(data).exists() else (stem(data), data)
 
 

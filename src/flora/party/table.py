@@ -21,6 +21,7 @@ from flora.models.rows import (
     target_numbers,
 )
 from flora.party.cells import nearly_numeric
+from flora.party.database import is_database, name_of_database
 from flora.party.dates import are_dates, with_date_parts
 from flora.party.identifiers import identifier, suspicion
 from flora.party.problems import Problem, UnfitError, refused
@@ -104,7 +105,7 @@ def open_table(
     """Return a party's table from its file, ready for what is asked; ``say`` hears what was found out on the way."""
 
     def heard(text: str) -> None:
-        say(f"{Path(path).name}: {text}")
+        say(f"{name_of_database(str(path)) if is_database(path) else Path(path).name}: {text}")
 
     frame = read_table(path, form, say)
     wanted = like.names if like else ()

@@ -14,6 +14,7 @@ from pyarrow import ArrowException
 
 from flora.errors import DataError
 from flora.party.cells import tidied
+from flora.party.database import is_database, name_of_database, read_database
 from flora.party.file_kinds import ADVICE, READABLE, kind_of_file
 from flora.party.table_format import SEPARATORS, Say, TableFormat, unsaid
 
@@ -26,6 +27,8 @@ POINT_NUMBER = re.compile(r"\s*[-+]?\d+\.\d+\s*")
 
 def read_table(path: str | Path, form: TableFormat = TableFormat(), say: Say = unsaid) -> pd.DataFrame:  # noqa: B008
     """Return the table of a file, whatever its kind; ``say`` hears what was found out about it."""
+    if is_database(path):
+        return _from_database(str(path), form, say)
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path}: no such file")
@@ -43,6 +46,15 @@ def read_table(path: str | Path, form: TableFormat = TableFormat(), say: Say = u
             f"{path}: need at least one row, got a table of {len(table)} rows, {len(table.columns)} columns"
         )
     return table
+
+
+def _from_database(address: str, form: TableFormat, say: Say) -> pd.DataFrame:
+    name = name_of_database(address)
+    table = read_database(address).rename(columns=str)
+    if table.empty:
+        raise DataError(f"{name}: need at least one row, got a table of {len(table)} rows")
+    _check_header(Path(name), table.columns)
+    return tidied(table, form, lambda text: say(f"{name}: {text}"), typed=True)
 
 
 def _read(path: Path, form: TableFormat, say: Say) -> pd.DataFrame:

@@ -14,6 +14,7 @@ COMMANDS = {  # each in a module with add_arguments and run; in the order of --h
     "judge": ("flora_lab.judge.command", "how good recommendations are, against a truth on all rows"),
     "held-out": ("flora_lab.judge.held_out", "what answers are worth, on rows that nobody had before the run"),
     "null": ("flora_lab.judge.null", 'how often the product says "use" where nothing can be gained'),
+    "certificate": ("flora_lab.judge.certificate", "what the certificate says of a few runs"),
     "speed": ("flora_lab.speed.command", "how long users wait, beside what they would do instead"),
     "masks": ("flora_lab.masks", "what masks cost a training, in one process"),
     "network": ("flora_lab.network.command", "what the exchange between parties costs"),

@@ -61,7 +61,9 @@ def test_a_whole_runs_result_comes_back_from_its_text() -> None:
     assert again.parties == found.parties
     assert again.measured
     assert [party.measured is not None for party in again.parties] == [True, True]
-    assert list(found.seconds) == ["describe", "search", "confirm", "certify", "train"]
+    assert sorted(found.seconds) == ["certify", "confirm", "describe", "search", "train"]
+    assert found.certificate is not None
+    assert found.certificate["config"] == found.trained_config
 
 
 @pytest.mark.parametrize(

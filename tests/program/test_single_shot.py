@@ -365,19 +365,46 @@ def test_five_parties_train_with_a_higher_c_than_each_measured() -> None:
     assert result.predicted_loss == float(surface(space.encode([recommendation.measured]))[0])
 
 
-def test_a_certificate_is_of_what_the_parties_measured() -> None:
-    steps: list[Step] = []
-    engine = in_process([gate(f"p{k}", two_moons(60, k)) for k in range(5)])
+class TestCertificate:
+    def certified(self, gates: Sequence[Gate], request: Request) -> tuple[Outcome, list[Step]]:
+        steps: list[Step] = []
+        engine = in_process(gates)
 
-    def ask(step: Step) -> Iterable[Reply]:
-        steps.append(step)
-        return engine(step)
+        def ask(step: Step) -> Iterable[Reply]:
+            steps.append(step)
+            return engine(step)
 
-    request = Request(family="svm", trials=6, folds=3, confirm=3, trainings=1, certificate=True)
-    recommendation = drive(single_shot(request), ask).found.recommendation
-    (certify,) = (step for step in steps if isinstance(step, Certify))
-    assert certify.configs[1] == recommendation.measured
-    assert recommendation.measured != recommendation.config
+        return drive(single_shot(request), ask), steps
+
+    def test_is_of_the_config_that_is_trained_and_not_of_the_one_that_stands_for_it(self) -> None:
+        request = Request(family="svm", trials=6, folds=3, confirm=3, trainings=1, certificate=True)
+        outcome, steps = self.certified([gate(f"p{k}", two_moons(60, k)) for k in range(5)], request)
+        recommendation, certificate = outcome.found.recommendation, outcome.certificate
+        (certify,) = (step for step in steps if isinstance(step, Certify))
+        assert recommendation.measured != recommendation.config
+        assert certify.configs[1] == recommendation.config
+        assert certificate is not None
+        assert certificate.config == trained(outcome).config == recommendation.config
+        assert [gap.basis for gap in certificate.measured] == ["measured"]
+        assert certificate.measured[0].configs == 4  # the default and three candidates
+
+    def test_is_of_the_default_where_the_verdict_of_trainings_keeps_it(self) -> None:
+        """Labels that nothing predicts, compared in folds before the certificate is asked for."""
+        rows = two_moons(120, 3)
+        rows["kind"] = np.random.default_rng(0).permutation(rows["kind"].to_numpy())
+        tables = {"a": rows[:60], "b": rows[60:]}
+        request = Request(family="svm", trials=4, folds=3, confirm=2, certificate=True, trainings=5, seed=1)
+        outcome, steps = self.certified([gate(name, table) for name, table in tables.items()], request)
+        verdict, certificate = outcome.found.verdict, outcome.certificate
+        assert verdict is not None
+        assert certificate is not None
+        assert [step.name for step in steps][-3:] == ["train", "certify", "train"]
+        assert (verdict.basis, verdict.decision) == ("trained", "keep-defaults")
+        assert certificate.config == trained(outcome).config == dict(SVM_SPACE.default)
+        assert [gap.basis for gap in certificate.measured] == ["trained", "measured"]
+        _, high = verdict.interval
+        stated = certificate.measured[0].value
+        assert stated is None or stated == pytest.approx(max(0, high))
 
 
 def asked(objective: Objective) -> Request:

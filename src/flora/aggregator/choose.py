@@ -120,6 +120,16 @@ def choose(
     return choice.leaning(minimum, path)
 
 
+def gains_over(
+    reference: Config, confirmed: Confirmed, rows: Mapping[str, int], objective: Objective
+) -> list[tuple[Config, Gain]]:
+    """Return every other config that all parties measured, with its gain over one of them; none where that failed."""
+    evidence = _Evidence.of(confirmed, rows, objective, many=len(rows) >= MANY)
+    places = [k for k, config in enumerate(evidence.configs) if same_config(config, reference)]
+    others = [k for k in range(len(evidence.configs)) if k not in places]
+    return [(evidence.configs[k], evidence.gain(k, places[0])) for k in others] if places else []
+
+
 def more_for_all(parties: int, objective: Objective) -> float:
     """Return how much more of what grows with the rows a training takes; the worst-off party's own loss needs none."""
     return times_more(parties) if objective == "mean" else 1.0

@@ -73,8 +73,8 @@ def recommend(request: Request, families: Families = family_of) -> Program[Outco
         check_scoring(plan.scoring)
     found, searched = yield from search(plan, schema, request, families(plan.family))
     found = yield from confirm(found, plan, schema, request)
-    certificate = (yield from bound(found, plan, schema)) if request.certificate else None
     found, comparison, trainings = yield from compare(found, plan, schema, request)
+    certificate = (yield from bound(found, plan, schema, request)) if request.certificate else None
     replies: list[Reply] = [*described, *searched]
     notes = tuple(f"{reply.party}: {note}" for reply in replies for note in reply.notes)
     return Outcome(found, plan, schema, trainings, b"", notes, certificate, comparison)
@@ -103,21 +103,26 @@ def confirm(found: Aggregation, plan: SearchPlan, schema: Schema | None, request
     return conclude(found, confirmed, rows, request.objective)
 
 
-def bound(found: Aggregation, plan: SearchPlan, schema: Schema) -> Program[Certificate]:
-    """Ask for what the paper's theorem needs, and return the bound of what remains to be gained."""
-    configs = (dict(plan.space.default), dict(found.recommendation.measured))
+def bound(found: Aggregation, plan: SearchPlan, schema: Schema, request: Request) -> Program[Certificate]:
+    """Ask for what the paper's theorem needs, and return how much better than what is trained another config may be."""
+    configs = (dict(plan.space.default), dict(found.recommendation.config))
     searched = {party.party for party in found.trials}
-    replies = yield from asked(Certify(plan, schema, configs), CertifyReply)
+    replies = yield from asked(Certify(plan, schema, configs[:1] if same_config(*configs) else configs), CertifyReply)
     evidence = [reply for reply in replies if reply.party in searched]
     return certify(
-        found.trials,
-        plan.space,
-        found.surface,
-        found.recommendation,
+        found,
+        to_train(found, plan),
         seed=plan.seed,
+        objective=request.objective,
         sketches=[reply.sketch for reply in evidence if reply.sketch],
         curves=[curve for reply in evidence for curve in reply.curves],
     )
+
+
+def to_train(found: Aggregation, plan: SearchPlan) -> Config:
+    """Return the config that the verdict says to train: the recommendation, or the default."""
+    use = found.verdict is not None and found.verdict.decision == "use"
+    return found.recommendation.config if use else plan.space.default
 
 
 def compare(
@@ -144,8 +149,8 @@ def train(outcome: Outcome, request: Request) -> Program[tuple[tuple[Training, .
     """Train what the verdict says on all rows; return the training and its model."""
     if request.trainings == 0:
         return (), b""
-    use = outcome.found.verdict is not None and outcome.found.verdict.decision == "use"
-    training, model = yield from train_with(None if not use else outcome.found.recommendation.config, outcome, request)
+    config = to_train(outcome.found, outcome.plan) if outcome.plan else None
+    training, model = yield from train_with(config, outcome, request)
     return (training,), model
 
 

@@ -290,7 +290,8 @@ class TestCertificate:
         }
         certificate = {
             "bound": {"value": 0.125, "status": "estimated"},
-            "regret": {"ours": None},
+            "regret": {"bound": None},
+            "measured": [{"basis": "measured", "value": 0.0375, "level": 0.95, "configs": 9, "gain": None}],
             "contributions": {"loss": 0.0625, "size": 0.03125},
             "parties": parties,
             "summary": ["It loses at most 0.125 more."],
@@ -301,6 +302,7 @@ class TestCertificate:
         assert '<td>0.125</td><td><span class="status-estimated">estimated</span></td>' in found
         assert '<td>0.25</td><td>0.5</td><td><span class="status-assumed">assumed</span></td>' in found
         assert found.index("0.0625") < found.index("0.03125")
+        assert "<td>9</td><td>0.0375</td><td>0.95</td><td>–</td>" in found
         assert "averages of at least 10 rows" in disclosure(run)
         assert "averages of at least 10 rows" not in disclosure(replace(run, result=result))
 

@@ -1,290 +1,241 @@
-"""From one run to its certificate: every term of the theorem, over a finite set of configs."""
+r"""From one run to its certificate: how much more the trained config loses than the best of a finite set.
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+With the envelopes of the parties' trials (``envelope.py``) the gap of :math:`\hat\theta` to :math:`\theta` is at most
+
+.. math:: \sum_i w_i \{U_i(\hat\theta) - \underline f_i - \max(0, L_i(\theta) - \overline f_i)
+          + 2 \tilde\beta\, \mathcal W_1(D, D_i)\} + z \sqrt{\textstyle\sum_i w_i^2 s_i^2}.
+
+:math:`f_i` is by how much a loss falls with the rows of all, which the paper takes for 0, and :math:`s_i` the standard
+error of a difference between two configs, which it takes for 0 as well. Parties are looked at one after the other:
+memory grows with their trials, and not with the product of parties and configs.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
-from flora.aggregator.certificate.distance import distance, sampling_noise
-from flora.aggregator.certificate.extrapolation import extrapolate
-from flora.aggregator.certificate.record import PAPERS, STATUSES, Certificate, Growth, Number, Status
-from flora.aggregator.certificate.theorem import (
-    Continuity,
-    Line,
-    distribution_lipschitz,
-    epsilon_bound,
-    epsilon_bound_by_modulus,
-    gap_bound,
-    iid_gap_bound,
-    loss_continuity,
-    mixture_distance,
-    nearest_trial,
-    party_surfaces,
-    relative_regret_bound,
-    training_error,
-    tried_points,
-)
-from flora.aggregator.propose import Recommendation
-from flora.aggregator.surface import SurfaceKind, check_compatible
-from flora.errors import InputError
+from flora.aggregator.aggregation import Aggregation
+from flora.aggregator.certificate.evidence import Evidence, evidence_of, growth_of
+from flora.aggregator.certificate.measured import MeasuredGap, measured_gaps
+from flora.aggregator.certificate.paper import Constants, constants_of, paper_forms
+from flora.aggregator.certificate.record import STATUSES, Certificate, Number, Status
+from flora.aggregator.certificate.theorem import corollary, regret_bound, tried_points
+from flora.aggregator.choose import Objective, same_config
+from flora.aggregator.surface import check_compatible
+from flora.aggregator.verdict import SHOWN
 from flora.problem.learning_curve import LearningCurve
 from flora.problem.sketch import Sketch
-from flora.problem.space import Points, SearchSpace
+from flora.problem.space import Config, Points, SearchSpace
 from flora.problem.trials import PartyTrials
 from flora.randomness import stream
-from flora.surrogate.regressors import Losses
 
 Floats = NDArray[np.float64]
 RANDOM_CONFIGS, MOST_TRIED = 256, 2_000  # in the finite set
 
 
+@dataclass(frozen=True, eq=False)
+class FiniteSet:
+    r""":math:`\bar\Theta`: the trained config first, the default where there is one, what was tried, random ones."""
+
+    points: Points
+    tried: int  # how many of them somebody tried, or named
+
+    @classmethod
+    def of(cls, trials: Sequence[PartyTrials], space: SearchSpace, named: Sequence[Config], seed: int) -> "FiniteSet":
+        """Draw the random ones, and of more than 2,000 trials that many."""
+        rng = stream(seed, "certificate")
+        tried = np.unique(np.vstack([tried_points(party, space)[0] for party in trials]), axis=0)
+        tried = tried[np.sort(rng.permutation(len(tried))[:MOST_TRIED])]
+        first, *others = named
+        defaults = [space.default] if space.default else []
+        known = np.vstack([space.encode([first, *defaults, *others]), tried])
+        return cls(np.vstack([known, space.sample(rng, RANDOM_CONFIGS)]), len(known))
+
+
 def certify(
-    trials: Sequence[PartyTrials],
-    space: SearchSpace,
-    surface: SurfaceKind,
-    recommendation: Recommendation,
+    found: Aggregation,
+    trained: Config,
     *,
     seed: int,
+    objective: Objective = "mean",
     sketches: Sequence[Sketch] = (),
     curves: Sequence[LearningCurve] = (),
     weights: Mapping[str, float] | None = None,
 ) -> Certificate:
-    r"""Return the certificate of a recommendation.
+    r"""Return the certificate of the config that is trained.
 
     Args:
-        trials: What each party tried.
-        space: The space of the surface.
-        surface: What was learnt from the trials.
-        recommendation: Its minimum.
+        found: What the parties tried and measured, the surface and the recommendation.
+        trained: The config: the recommendation, or the default.
         seed: Decides the random configs of the finite set.
+        objective: Of the measured gaps. The theorem's is the mean by ``weights``, whichever is asked for.
         sketches: The parties' sketches; a party without one is assumed to have everybody's distribution.
-        curves: Learning curves of the recommended and the default config; a party without one is assumed, as the
-            paper does, to lose the same whether it trains on its own rows or on all.
+        curves: Learning curves of the trained config, and of the default or the recommendation; a party without one
+            is assumed, as the paper does, to lose the same whether it trains on its own rows or on all.
         weights: :math:`w_i` of the distribution that matters; each party's share of rows where they are not given.
     """
-    check_compatible(trials)
-    ordered = sorted(trials, key=lambda party: party.party)
-    bar = finite_set(ordered, space, recommendation, seed)
-    w = _weights(ordered, weights)
-    growth = _growth(ordered, space, recommendation, curves)
-    terms = [
-        _party_terms(party, hat, space, bar, [g.expected.most for g in growth if g.party == party.party])
-        for party, hat in zip(ordered, party_surfaces(surface, len(ordered)), strict=True)
-    ]
-    evidence = _Evidence(ordered, bar, w, *_beta_and_shift(ordered, sketches, w), growth, terms)
-    return _certificate(space, surface, evidence)
+    check_compatible(found.trials)
+    ordered = sorted(found.trials, key=lambda party: party.party)
+    space, others = found.space, [found.recommendation.config]
+    bar = FiniteSet.of(ordered, space, [trained, *others], seed)
+    growth = growth_of(ordered, trained, [*others, space.default], curves)
+    known = evidence_of(ordered, space, found.confirmed, sketches, growth, weights)
+    constants = constants_of(known, found.surface, space, bar.points)
+    forms = paper_forms(known, found.surface, space, bar.points, constants)
+    measured = measured_gaps(found, trained, space.default, objective)
+    return _certificate(_Bound(known, bar), found, trained, forms, constants, measured)
 
 
 @dataclass(frozen=True, eq=False)
-class _PartyTerms:
-    nearest: Floats  # (n,), as is the next
-    predicted: Floats
-    loss: Continuity
-    surface: Continuity
-    delta: float
-    size: Number
+class _Bound:
+    r"""The gap's bound at each config of the finite set.
+
+    The theorem's weights :math:`\alpha_i(\theta)` are those of the surface. As the surface drops out any weights do; we
+    take each party's share of the data that matters, so that what parties have in common cancels in a difference.
+    """
+
+    known: Evidence
+    bar: FiniteSet
+
+    @property
+    def noise(self) -> float:
+        """What cross-validation may flatter, for all configs at once (Bonferroni)."""
+        errors = [party.w.value * party.noise.value for party in self.known.parties]
+        return -float(ndtri(SHOWN / len(self.bar.points))) * math.hypot(*errors)
+
+    @property
+    def shift(self) -> float:
+        """What the difference between the parties' data adds, to either end."""
+        return self.known.beta.value * sum(party.w.value * party.shift.value for party in self.known.parties)
+
+    def gaps(self) -> Floats:
+        """Return the gap to each config of the set, 0 to itself: (n,)."""
+        points, floor = self.bar.points, self.known.scale.floor
+        gaps = np.full(len(points), 2 * self.shift + self.noise)
+        for party in self.known.parties:
+            above, below = party.envelope.above(points[:1]), party.envelope.from_above(points[:1]).below(points)
+            highest = float(above.trial[0] + above.rough[0] - party.fall[0])
+            gaps += party.w.value * (highest - np.maximum(floor, below.trial - below.rough - party.fall[1]))
+        return np.where((points == points[0]).all(axis=1), 0.0, gaps)
+
+    def contributions(self, place: int) -> dict[str, float]:
+        """Return what each term adds to the gap to one config."""
+        parts = dict.fromkeys(("loss", "trials", "size", "floor"), 0.0)
+        for party in self.known.parties:
+            above = party.envelope.above(self.bar.points[:1])
+            below = party.envelope.from_above(self.bar.points[:1]).below(self.bar.points[[place]])
+            lowest = float(below.trial[0] - below.rough[0] - party.fall[1])
+            parts["loss"] += party.w.value * float(above.rough[0] + below.rough[0])
+            parts["trials"] += party.w.value * float(above.trial[0] - below.trial[0])
+            parts["size"] += party.w.value * party.size.value
+            parts["floor"] -= party.w.value * max(0.0, self.known.scale.floor - lowest)
+        return {"shift": 2 * self.shift, **parts, "noise": self.noise}
+
+    def range(self, status: Status) -> Number | None:
+        """Return what the trained config may lose above the lowest loss that there is; None where that is unknown."""
+        scale = self.known.scale
+        if math.isinf(scale.floor):
+            return None
+        errors = [party.w.value * party.loss_error.value for party in self.known.parties]
+        lost = self.shift - float(ndtri(SHOWN)) * math.hypot(*errors)
+        for party in self.known.parties:
+            edge = party.envelope.above(self.bar.points[:1])
+            lost += party.w.value * float(edge.trial[0] + edge.rough[0] - party.fall[0])
+        return Number(min(lost - scale.floor, scale.range), status)
 
 
-@dataclass(frozen=True, eq=False)
-class _Evidence:
-    trials: Sequence[PartyTrials]  # a party each, as what follows
-    bar: Points
-    w: Sequence[Number]
-    beta: Number
-    shift: Sequence[Number]
-    chance: Sequence[Number]
-    growth: tuple[Growth, ...]
-    terms: Sequence[_PartyTerms]
-
-
-def _certificate(space: SearchSpace, surface: SurfaceKind, known: _Evidence) -> Certificate:
-    forms, chosen = _forms(surface, known.terms, known.beta, known.shift)
-    parties = {
-        party.party: {"w": w, "W1": shift, "W1_by_chance": chance, **_party_numbers(term, chosen, k)}
-        for k, (party, w, shift, chance, term) in enumerate(
-            zip(known.trials, known.w, known.shift, known.chance, known.terms, strict=True)
-        )
-    }
+def _certificate(
+    bound: _Bound,
+    run: Aggregation,
+    trained: Config,
+    forms: Mapping[str, float],
+    constants: Sequence[Constants],
+    measured: tuple[MeasuredGap, ...],
+) -> Certificate:
+    known, bar, space = bound.known, bound.bar, run.space
+    gaps = bound.gaps()
+    worst = int(gaps.argmax())
+    parties = _party_numbers(known, constants, bar.points[[0, worst]])
     numbers = [known.beta, *(number for party in parties.values() for number in party.values())]
     status = max((number.status for number in numbers), key=STATUSES.index)
-    predicted = surface(known.bar)
-    slack = float(predicted[0] - predicted.min())
-    bound = Number(min(forms["lipschitz"], forms["modulus"]) + slack, status)
-    spread = [w.value * np.ptp([t.loss for t in party.trials]) for w, party in zip(known.w, known.trials, strict=True)]
+    most = bound.range(status)
+    found, tried = (_below(most, float(values.max()), status) for values in (gaps, gaps[: bar.tried]))
+    measured = tuple(replace(gap, value=_stated(most, gap.value)) for gap in measured)
+    papers = {name: _below(most, value, "assumed") for name, value in forms.items()}
+    spread = [party.w.value * np.ptp([trial.loss for trial in party.trials.trials]) for party in known.parties]
+    gained = (0.0 if same_config(trained, space.default) else -float(gaps[1])) if space.default else None
     return Certificate(
-        bound=bound,
-        forms={name: Number(value, "assumed" if name in PAPERS else status) for name, value in forms.items()},
-        contributions={**_contributions(known.terms, chosen, known.beta, known.shift), "minimiser": slack},
+        config=trained,
+        measured=measured,
+        bound=found,
+        tried=tried,
+        range=most,
+        forms=papers,
+        contributions=bound.contributions(worst),
         spread=Number(float(sum(spread)), "estimated"),
         beta=known.beta,
         parties=parties,
         growth=known.growth,
-        regret=_regret(bound, surface, space, predicted),
-        configs=len(known.bar),
-        worst=space.decode(known.bar[[chosen.worst]])[0],
+        regret={
+            "measured": _measured_regret(measured),
+            "bound": _regret(found, gained),
+            "surface": _surface_regret(papers["paper"], run.surface(bar.points)) if space.default else None,
+        },
+        configs=len(bar.points),
+        tried_configs=bar.tried,
+        worst=space.decode(bar.points[[worst]])[0],
     )
 
 
-def finite_set(trials: Sequence[PartyTrials], space: SearchSpace, recommendation: Recommendation, seed: int) -> Points:
-    r"""Return :math:`\bar\Theta`: the recommendation first, the default, what was tried, and random configs.
-
-    Of more than 2,000 trials, that many are drawn.
-    """
-    rng = stream(seed, "certificate")
-    tried = np.unique(np.vstack([tried_points(party, space)[0] for party in trials]), axis=0)
-    tried = tried[np.sort(rng.permutation(len(tried))[:MOST_TRIED])]
-    named = [recommendation.measured, *([space.default] if space.default else [])]
-    return np.vstack([space.encode(named), tried, space.sample(rng, RANDOM_CONFIGS)])
+def _stated(most: Number | None, value: float | None) -> float | None:
+    """Return a bound, or None where it is not below the range: what the config loses itself."""
+    return None if value is None or (most is not None and value >= most.value) else value
 
 
-@dataclass(frozen=True, eq=False)
-class _Chosen:
-    lines: Sequence[tuple[Line, Line]]  # each party's moduli, of the losses and of the surface
-    alpha: Floats  # (p,), at the worst config
-    worst: int
+def _below(most: Number | None, value: float, status: Status) -> Number | None:
+    stated = _stated(most, value)
+    return None if stated is None else Number(stated, status)
 
 
-def _party_terms(
-    party: PartyTrials, hat: Callable[[Points], Losses], space: SearchSpace, bar: Points, grown: Sequence[float]
-) -> _PartyTerms:
-    tried, losses = tried_points(party, space)
-    predicted, at_trials = hat(bar), hat(tried)
-    return _PartyTerms(
-        nearest_trial(space, bar, tried),
-        predicted,
-        loss_continuity(party, space),
-        Continuity.between(space, bar, predicted, tried, at_trials),
-        training_error(losses, at_trials),
-        Number(max(grown), "estimated") if grown else Number(0.0, "assumed"),
-    )
-
-
-def _forms(
-    surface: SurfaceKind, terms: Sequence[_PartyTerms], beta: Number, shift: Sequence[Number]
-) -> tuple[dict[str, float], _Chosen]:
-    """Return the bound in its four forms, and what decides the smaller of ours."""
-    predicted = np.array([term.predicted for term in terms])
-    size = np.array([[term.size.value] for term in terms])
-    apart = np.array([number.value for number in shift])
-    paper = np.array([epsilon_bound(t.loss.lipschitz, t.surface.lipschitz, t.nearest, t.delta) for t in terms])
-    weights = surface.alpha_of(predicted, beta.value * apart[:, None] + paper)
-    forms = {"paper": gap_bound(weights, beta.value, apart, paper), "iid": iid_gap_bound(weights, paper)}
-    found: dict[str, _Chosen] = {}
-    for name, lines in {
-        "lipschitz": [(Line(t.loss.lipschitz), Line(t.surface.lipschitz)) for t in terms],
-        "modulus": [(t.loss.line(t.nearest.max()), t.surface.line(t.nearest.max())) for t in terms],
-    }.items():
-        epsilon = size + np.array(
-            [epsilon_bound_by_modulus(*pair, t.nearest, t.delta) for pair, t in zip(lines, terms, strict=True)]
-        )
-        brace = beta.value * apart[:, None] + epsilon
-        weights = surface.alpha_of(predicted, brace)
-        worst = int((weights * brace).sum(axis=0).argmax())
-        forms[name] = gap_bound(weights, beta.value, apart, epsilon)
-        found[name] = _Chosen(lines, weights[:, worst], worst)
-    return forms, min(found.items(), key=lambda item: forms[item[0]])[1]
-
-
-def _contributions(
-    terms: Sequence[_PartyTerms], chosen: _Chosen, beta: Number, shift: Sequence[Number]
-) -> dict[str, float]:
-    """Return what each term adds to the bound, at the worst config."""
-    nearest = np.array([term.nearest[chosen.worst] for term in terms])
-    parts = {
-        "shift": [beta.value * number.value for number in shift],
-        "loss": [line(t) for (line, _), t in zip(chosen.lines, nearest, strict=True)],
-        "surface": [line(t) for (_, line), t in zip(chosen.lines, nearest, strict=True)],
-        "training": [term.delta for term in terms],
-        "size": [term.size.value for term in terms],
-    }
-    return {name: float(2 * chosen.alpha @ np.array(values)) for name, values in parts.items()}
-
-
-def _party_numbers(term: _PartyTerms, chosen: _Chosen, k: int) -> dict[str, Number]:
-    loss, hat = chosen.lines[k]
-    return {
-        "alpha": Number(float(chosen.alpha[k]), "proved"),
-        "L_tilde": Number(term.loss.lipschitz, "estimated"),
-        "L_hat": Number(term.surface.lipschitz, "estimated"),
-        "A_tilde": Number(loss.A, "estimated"),
-        "B_tilde": Number(loss.B, "estimated"),
-        "A_hat": Number(hat.A, "estimated"),
-        "B_hat": Number(hat.B, "estimated"),
-        "distance": Number(float(term.nearest[chosen.worst]), "proved"),
-        "delta": Number(term.delta, "proved"),
-        "size": term.size,
-    }
-
-
-def _weights(trials: Sequence[PartyTrials], given: Mapping[str, float] | None) -> list[Number]:
-    names = [party.party for party in trials]
-    if given is not None:
-        values = list(given.values())
-        if set(given) != set(names) or not min(values) >= 0 or not abs(sum(values) - 1) < 1e-6:
-            raise InputError(f"need a weight >= 0 for each of {names}, 1 in all, got {dict(given)}")
-        return [Number(float(given[name]), "proved") for name in names]
-    rows = [party.rows for party in trials if party.rows is not None]
-    if len(rows) < len(trials):
-        return [Number(1 / len(trials), "assumed")] * len(trials)
-    return [Number(count / sum(rows), "proved") for count in rows]
-
-
-def _beta_and_shift(
-    trials: Sequence[PartyTrials], sketches: Sequence[Sketch], w: Sequence[Number]
-) -> tuple[Number, list[Number], list[Number]]:
-    """Return beta, each party's distance from the mixture, and what that would be by chance alone."""
-    wasserstein = _between(trials, sketches, distance)
-    beta = distribution_lipschitz(trials, wasserstein)
-    unknown: Status = "proved" if len(trials) == 1 else "assumed"  # one party's data does not differ from all
-    lacking = np.asarray(np.isnan(wasserstein).any(axis=0) | (len(trials) == 1))
-    statuses: list[Status] = [unknown if none else "estimated" for none in lacking]
-    shares = np.array([number.value for number in w])
-    shift, noise = (
-        [Number(float(v), status) for v, status in zip(mixture_distance(shares, apart), statuses, strict=True)]
-        for apart in (wasserstein, _between(trials, sketches, sampling_noise))
-    )
-    return Number(0.0, unknown) if beta is None else Number(beta, "estimated"), shift, noise
-
-
-def _between(
-    trials: Sequence[PartyTrials], sketches: Sequence[Sketch], measure: Callable[[Sketch, Sketch], float]
-) -> Floats:
-    """Return the measure between parties, in their order, 0 for a party and itself, NaN without a sketch: (p, p)."""
-    by_party = {sketch.party: sketch for sketch in sketches}
-    names = [party.party for party in trials]
-    if unknown := sorted(set(by_party) - set(names)):
-        raise InputError(f"a sketch must be of one of the parties {names}, got {unknown[0]!r}")
-    pairs = [[(by_party.get(one), by_party.get(other)) for other in names] for one in names]
-    found = np.array([[measure(a, b) if a and b else np.nan for a, b in line] for line in pairs])
-    np.fill_diagonal(found, 0.0)
+def _party_numbers(known: Evidence, constants: Sequence[Constants], ends: Points) -> dict[str, dict[str, Number]]:
+    """Return the numbers of each party; ``ends`` are the trained config and the one where the bound is attained."""
+    found = {}
+    for party, own in zip(known.parties, constants, strict=True):
+        edge = party.envelope.from_above(ends[:1]).below(ends[1:])
+        found[party.trials.party] = {
+            "w": party.w,
+            "W1": party.shift,
+            "W1_by_chance": party.by_chance,
+            "noise": party.noise,
+            "loss_error": party.loss_error,
+            "size": party.size,
+            "distance": Number(float(edge.distance[0]), "proved"),
+            "omega": Number(float(edge.rough[0]), "estimated"),
+            "L_tilde": Number(own.loss, "estimated"),
+            "L_hat": Number(own.surface, "estimated"),
+            "delta": Number(own.delta, "proved"),
+        }
     return found
 
 
-def _growth(
-    trials: Sequence[PartyTrials], space: SearchSpace, recommendation: Recommendation, curves: Sequence[LearningCurve]
-) -> tuple[Growth, ...]:
-    rows = [party.rows for party in trials if party.rows is not None]
-    if curves and len(rows) < len(trials):
-        raise InputError("learning curves need the number of rows of every party, and one does not state it")
-    found = []
-    for curve in sorted(curves, key=lambda curve: curve.party):
-        if curve.party not in [party.party for party in trials]:
-            raise InputError(f"a learning curve must be of one of the parties, got {curve.party!r}")
-        ours = dict(curve.config) == dict(recommendation.measured)
-        if not ours and not space.is_default(curve.config):
-            raise InputError(f"party {curve.party!r}: its learning curve is neither of the recommendation nor default")
-        found.append(Growth(curve.party, "recommended" if ours else "default", extrapolate(curve, sum(rows))))
-    return tuple(found)
+def _regret(bound: Number | None, gained: float | None) -> Number | None:
+    value = None if bound is None or gained is None else regret_bound(bound.value, gained)
+    return None if bound is None or value is None else Number(value, bound.status)
 
 
-def _regret(bound: Number, surface: SurfaceKind, space: SearchSpace, predicted: Losses) -> dict[str, Number | None]:
-    if not space.default:
-        return {"paper": None, "ours": None}
-    default, best = float(surface(space.encode([space.default]))[0]), float(predicted[0])
-    paper = relative_regret_bound(bound.value, default, best)
-    ours = relative_regret_bound(bound.value, default, best, margin=bound.value)
-    return {
-        "paper": None if paper is None else Number(paper, "assumed"),
-        "ours": None if ours is None else Number(ours, bound.status),
-    }
+def _measured_regret(measured: Sequence[MeasuredGap]) -> Number | None:
+    """Return the regret against the best measured config, by the gain that the same measurements show at least."""
+    found = next((gap for gap in measured if gap.basis == "measured"), None)
+    if found is None or found.value is None:
+        return None
+    return _regret(Number(found.value, "estimated"), found.gain)
+
+
+def _surface_regret(paper: Number | None, predicted: Floats) -> Number | None:
+    """Return the corollary with the surface's lowest value for the centrally tuned config's, which nobody knows."""
+    value = None if paper is None else corollary(paper.value, float(predicted[1]), float(predicted.min()))
+    return None if value is None else Number(value, "assumed")

@@ -1,29 +1,26 @@
-"""The certificate: the terms of the theorem, put together for one run, each with what it rests on.
+"""The certificate: what is known of the gap between the config that is trained and the best one, and on what it rests.
 
 Which number is proved, which is estimated and which is assumed stands next to it.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from flora.aggregator.certificate.extrapolation import Extrapolation
+from flora.aggregator.certificate.measured import MeasuredGap
+from flora.core.codec import to_document
 from flora.problem.space import Config
 
-Floats = NDArray[np.float64]
 Status = Literal["proved", "estimated", "assumed"]  # from the strongest to the weakest
 STATUSES: tuple[Status, ...] = ("proved", "estimated", "assumed")
-PAPERS = ("paper", "iid")  # forms of the bound that assume that more rows change nothing
 TERMS = {
     "shift": "the difference between the parties' data",
-    "loss": "the roughness of the losses between a config and the nearest trial",
-    "surface": "the roughness of the surface between a config and the nearest trial",
-    "training": "the surface's error at the trials themselves",
+    "loss": "the roughness of the losses between both configs and the trials that decide there",
+    "trials": "what the losses of these trials differ by",
+    "noise": "the noise of cross-validation",
     "size": "what training on all rows changes",
-    "minimiser": "the surface's minimum that was not found",
+    "floor": "what is taken off because no loss is below the lowest possible",
 }
 
 
@@ -40,23 +37,28 @@ class Growth:
     """What one config's loss at one party does between the party's rows and all rows, as far as one can tell."""
 
     party: str
-    config: Literal["recommended", "default"]
+    config: Literal["trained", "other"]
     expected: Extrapolation
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """The bound on how much more the recommendation loses than the best of a finite set of configs."""
+    """What bounds how much more the trained config loses than the best of others. None: there is no bound."""
 
-    bound: Number
-    forms: Mapping[str, Number]  # the paper's, its IID form, and ours by Lipschitz constants and by moduli
-    contributions: Mapping[str, float]  # of the terms, at the worst config; they add up to the bound
+    config: Config  # that is trained
+    measured: tuple[MeasuredGap, ...]  # to the best of those that were measured
+    bound: Number | None  # to the best of a finite set, by the theorem; None: not below the range
+    tried: Number | None  # to the best of those of the set that somebody tried
+    range: Number | None  # what the config may lose above the lowest loss that there is; None: nobody knows that
+    forms: Mapping[str, Number | None]  # the theorem's own two forms, of the surface's minimiser
+    contributions: Mapping[str, float]  # of the terms, where the bound is attained; they add up to it
     spread: Number  # of the losses that were tried
     beta: Number
     parties: Mapping[str, Mapping[str, Number]]
     growth: tuple[Growth, ...]
-    regret: Mapping[str, Number | None]  # None: there is no bound
+    regret: Mapping[str, Number | None]
     configs: int
+    tried_configs: int
     worst: Config  # where the bound is attained
 
     @property
@@ -66,19 +68,13 @@ class Certificate:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound says nothing: the losses that were tried do not differ by more than it."""
-        return self.bound.value >= self.spread.value
+        """Whether the theorem says nothing: the losses that were tried do not differ by more than its bound."""
+        return self.bound is None or self.bound.value >= self.spread.value
 
     @property
     def summary(self) -> list[str]:
         """The certificate in plain words."""
-        said = [
-            "If the numbers marked estimated and assumed are right, the recommendation loses at most "
-            f"{self.bound.value:.3g} more than the best of {self.configs} configs.",
-            f"The largest part of that, {self.contributions[self.dominant]:.3g}, is {TERMS[self.dominant]}.",
-        ]
-        if self.vacuous:
-            said.insert(1, f"This bound is vacuous: the losses that were tried differ by {self.spread.value:.3g} only.")
+        said = [*map(_measured_words, self.measured), *self._theorem_words()]
         for growth in self.growth:
             said.append(f"{growth.party}, {growth.config} config: {_growth_words(growth.expected)}.")
         numbers = [*(item for party in self.parties.values() for item in party.items()), ("beta", self.beta)]
@@ -86,18 +82,42 @@ class Certificate:
             said.append(f"Assumed and not measured at every party: {', '.join(assumed)}.")
         return said
 
+    def _theorem_words(self) -> list[str]:
+        what = "If the numbers marked estimated and assumed are right, the config that is trained loses at most"
+        largest = f"The largest part of that, {self.contributions[self.dominant]:.3g}, is {TERMS[self.dominant]}."
+        said = []
+        if self.tried is not None:
+            said.append(f"{what} {self.tried.value:.3g} more than the best of {self.tried_configs} that were tried.")
+        if self.bound is not None:
+            said.append(f"{what} {self.bound.value:.3g} more than the best of {self.configs} configs.")
+            if self.vacuous:
+                said.append(f"That says little: the losses that were tried differ by {self.spread.value:.3g} only.")
+            return [*said, largest]
+        none = f"Of {self.configs} configs, the theorem gives no bound below the range"
+        itself = "" if self.range is None else f": what is trained may lose {self.range.value:.3g}, and none is lower"
+        return [*said, f"{none}{itself}."]
+
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as JSON's types, each number with its status."""
         return {
             "format": "flora-certificate",
-            "version": 1,
-            **asdict(self),
-            "worst": dict(self.worst),
+            "version": 2,
+            **to_document(self),
             "dominant": self.dominant,
             "vacuous": self.vacuous,
             "vacuous_because": self.dominant if self.vacuous else None,
             "summary": self.summary,
         }
+
+
+def _measured_words(gap: MeasuredGap) -> str:
+    if gap.basis == "trained":
+        who = "Trained by all parties, the other config"
+    else:
+        who = f"At a party's size, the best of {gap.configs} measured configs"
+    if gap.value is None:
+        return f"{who} has no bound below the range."
+    return f"{who} loses at most {gap.value:.3g} less ({gap.level:.0%} sure)."
 
 
 def _growth_words(expected: Extrapolation) -> str:

@@ -1,11 +1,10 @@
 r"""The paper's optimality analysis (section 4, appendices A and B), term by term.
 
-The theorem bounds how much more the recommendation :math:`\hat\theta^\star` loses than the best config. We bound it
-against the best of a finite set :math:`\bar\Theta`, over which every maximum is taken, and add two terms that the
-paper lacks: what more rows change, and how far the surface's minimiser is from its minimum on the set.
+The theorem bounds how much more the surface's minimiser :math:`\hat\theta^\star` loses than the best config. We take
+every maximum over a finite set :math:`\bar\Theta`. ``envelope.py`` has our own bound, of the config that is trained.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -33,7 +32,7 @@ def distance_matrix(space: SearchSpace, a: Points, b: Points) -> Floats:
 
 def nearest_trial(space: SearchSpace, points: Points, tried: Points) -> Floats:
     r"""Return :math:`\min_t d(\theta, \theta_t^{(i)})` (eq. og-bnd) at each point: (n, width) -> (n,)."""
-    return np.concatenate([distance_matrix(space, points[block], tried).min(axis=1) for block in _blocks(points)])
+    return np.concatenate([distance_matrix(space, points[block], tried).min(axis=1) for block in blocks(points)])
 
 
 def training_error(losses: Losses, predicted: Losses) -> float:
@@ -41,45 +40,34 @@ def training_error(losses: Losses, predicted: Losses) -> float:
     return float(np.abs(losses - predicted).max())
 
 
-def mixture_distance(weights: Floats, wasserstein: Floats) -> Floats:
-    r"""Return :math:`\sum_{j \ne i} w_j \mathcal W_1(D_j, D_i) \ge \mathcal W_1(D, D_i)` (eq. bnd-wd): (p, p) -> (p,).
+def mixture_distance(weights: Floats, wasserstein: Floats) -> float:
+    r"""Return :math:`\sum_{j \ne i} w_j \mathcal W_1(D_j, D_i) \ge \mathcal W_1(D, D_i)` (eq. bnd-wd) of one party.
 
-    The distance of a party to itself is 0. One that nobody measured is NaN and counts as 0.
+    The distance of a party to itself is 0. One that nobody measured is NaN and counts as 0. (p,), (p,) -> a number.
     """
-    return np.asarray(np.nansum(weights[:, None] * wasserstein, axis=0))
-
-
-@dataclass(frozen=True)
-class Line:
-    r"""What a concave modulus of continuity is at most (appendix A.2): :math:`\omega(t) \le A t + B`."""
-
-    A: float
-    B: float = 0.0  # 0: Lipschitz continuity
-
-    def __call__(self, t: Floats) -> Floats:
-        """Return :math:`A t + B`: (n,) -> (n,)."""
-        return self.A * t + self.B
+    return float(np.nansum(weights * wasserstein))
 
 
 @dataclass(frozen=True, eq=False)
 class Continuity:
     r"""How far a function moves between configs (eqs. theta-lip-tilde, theta-lip-hat, est-loss-moc, lsurf-moc).
 
-    The steps of :math:`\omega(t) = \max\{|f(\theta) - f(\theta')| : d(\theta, \theta') \le t\}` over given pairs. On
-    those pairs it is exact; for the whole space it is an estimate, and from below.
+    The steps of :math:`\max\{|f(\theta) - f(\theta')| : d(\theta, \theta') \le t\}` over given pairs. On those pairs
+    they are exact; for the whole space they are an estimate, and from below.
     """
 
     distances: Floats  # 0, then growing
-    differences: Floats  # at 0 noise, then growing
+    differences: Floats  # at 0 those of one config tried twice, then growing
 
     @classmethod
     def between(cls, space: SearchSpace, points: Points, values: Losses, others: Points, other_values: Losses) -> Self:
         """Look at all pairs of a point and another."""
-        found = [np.zeros((2, 0))]
-        for block in _blocks(points):
+        found = np.zeros((2, 1))
+        for block in blocks(points):
             apart = distance_matrix(space, points[block], others).ravel()
-            found.append(_steps(apart, np.abs(values[block][:, None] - other_values[None, :]).ravel()))
-        return cls(*_steps(*np.hstack(found)))
+            differ = np.abs(values[block][:, None] - other_values[None, :]).ravel()
+            found = _steps(*np.hstack([found, [apart, differ]]))
+        return cls(*found)
 
     @property
     def lipschitz(self) -> float:
@@ -87,18 +75,19 @@ class Continuity:
         apart = self.distances > 0
         return float(np.max(self.differences[apart] / self.distances[apart], initial=0.0))
 
-    def line(self, at: float) -> Line:
-        r"""Return the line with :math:`A, B \ge 0` above :math:`\omega` that is the lowest at ``at``."""
+    def __call__(self, t: Floats) -> Floats:
+        r"""Return the lowest concave modulus :math:`\omega(t)` above all pairs (appendix A.2): (n,) -> (n,)."""
+        return np.interp(t, *self._hull)
 
-        def intercept(slope: float) -> float:
-            return float(np.max(self.differences - slope * self.distances, initial=0.0))
-
-        low, high = 0.0, self.lipschitz
-        for _ in range(80):  # At + B(A) is convex in A
-            left, right = low + (high - low) / 3, high - (high - low) / 3
-            falls = left * at + intercept(left) > right * at + intercept(right)
-            low, high = (left, high) if falls else (low, right)
-        return Line(high, intercept(high))
+    @property
+    def _hull(self) -> tuple[Floats, Floats]:
+        """The corners of the concave curve above the steps; behind the last it is level."""
+        corners: list[tuple[float, float]] = []
+        for x, y in zip(self.distances.tolist(), np.maximum.accumulate(self.differences).tolist(), strict=True):
+            while len(corners) > 1 and _below(corners[-2], corners[-1], (x, y)):
+                corners.pop()
+            corners.append((x, y))
+        return np.array([x for x, _ in corners]), np.array([y for _, y in corners])
 
 
 def loss_continuity(party: PartyTrials, space: SearchSpace) -> Continuity:
@@ -107,21 +96,28 @@ def loss_continuity(party: PartyTrials, space: SearchSpace) -> Continuity:
     return Continuity.between(space, points, losses, points, losses)
 
 
-def distribution_lipschitz(trials: Sequence[PartyTrials], wasserstein: Floats) -> float | None:
+ByConfig = Mapping[tuple[tuple[str, object], ...], float]
+
+
+def by_config(party: PartyTrials) -> ByConfig:
+    """Return a party's losses by config, to find those that two parties tried."""
+    return {tuple(sorted(trial.config.items())): trial.loss for trial in party.trials}
+
+
+def distribution_lipschitz(one: ByConfig, others: Sequence[ByConfig], wasserstein: Floats) -> float | None:
     r"""Return :math:`\tilde\beta` (eq. dist-lip-hat): the largest loss difference over :math:`\mathcal W_1`, or None.
 
-    Over configs that two parties both tried, such as the default. A :math:`\mathcal W_1` that is measured too small
-    by a factor makes this as much too large, so that their product does not suffer.
+    Between one party and others, over configs that it and another tried, such as the default. A
+    :math:`\mathcal W_1` that is measured too small by a factor makes this as much too large, so that their product
+    does not suffer.
     """
-    losses = [{tuple(sorted(t.config.items())): t.loss for t in party.trials} for party in trials]
     ratios = [
-        abs(losses[i][config] - losses[j][config]) / wasserstein[i, j]
-        for i in range(len(trials))
-        for j in range(i)
-        if wasserstein[i, j] > 0
-        for config in losses[i].keys() & losses[j].keys()
+        abs(one[config] - other[config]) / apart
+        for other, apart in zip(others, wasserstein.tolist(), strict=True)
+        if apart > 0
+        for config in one.keys() & other.keys()
     ]
-    return float(max(ratios)) if ratios else None
+    return max(ratios) if ratios else None
 
 
 def party_surfaces(surface: SurfaceKind, parties: int) -> list[Callable[[Points], Losses]]:
@@ -141,16 +137,6 @@ def epsilon_bound(loss: float, surface: float, nearest: Floats, delta: float) ->
     return (loss + surface) * nearest + delta
 
 
-def epsilon_bound_by_modulus(
-    loss: Callable[[Floats], Floats], surface: Callable[[Floats], Floats], nearest: Floats, delta: float
-) -> Floats:
-    r"""Return :math:`\tilde\omega(\min_t d) + \hat\omega(\min_t d) + \delta_i \ge \epsilon_i` (before eq. bnd-eps-i-2).
-
-    With :math:`\omega(t) = At + B` it is that equation; with :math:`\omega(t) = Lt` it is :func:`epsilon_bound`.
-    """
-    return loss(nearest) + surface(nearest) + delta
-
-
 def gap_bound(alpha: Floats, beta: float, shift: Floats, epsilon: Floats) -> float:
     r"""Return :math:`2 \max_\theta \sum_i \alpha_i(\theta) \{\tilde\beta\,\mathrm{shift}_i + \epsilon_i(\theta)\}`.
 
@@ -164,14 +150,24 @@ def iid_gap_bound(alpha: Floats, epsilon: Floats) -> float:
     return gap_bound(alpha, 0.0, np.zeros(len(alpha)), epsilon)
 
 
-def relative_regret_bound(gap: float, default: float, best: float, margin: float = 0.0) -> float | None:
-    r"""Return the bound of eq. rr-bnd: the gap's over :math:`\hat\ell(\theta_b) - \hat\ell(\bar\theta^\star)`, or None.
+def corollary(gap: float, default: float, best: float) -> float | None:
+    r"""Return eq. rr-bnd: the theorem's bound over :math:`\hat\ell(\theta_b) - \hat\ell(\bar\theta^\star)`, or None.
 
-    The paper puts the surface's losses for the true ones in the denominator, without proof. They differ by at most
-    the gap's bound: that as ``margin`` makes it a proof, 0 is the paper's form. None: the denominator is not above 0.
+    The paper puts the surface's losses for the true ones in the denominator, without proof. None: it is not above 0.
     """
-    gained = default - best - margin
-    return gap / gained if gained > 0 else None
+    return gap / (default - best) if default > best else None
+
+
+def regret_bound(gap: float, gain: float) -> float | None:
+    r"""Return what the relative regret is at most: :math:`B / (g + B)`, or None where :math:`g < 0`.
+
+    :math:`B` bounds the gap to the best config, and :math:`g` is what is gained over the default at least. The regret
+    is gap / (gain + gap): it grows with the gap and falls with the gain. A gain that is known to within :math:`B`,
+    as one of the surface, is at least :math:`g = \hat g - B`: then this is the bound over :math:`\hat g > B`.
+    """
+    if gain < 0 or gain + gap <= 0:
+        return None
+    return gap / (gain + gap)
 
 
 def tried_points(party: PartyTrials, space: SearchSpace) -> tuple[Points, Losses]:
@@ -179,8 +175,15 @@ def tried_points(party: PartyTrials, space: SearchSpace) -> tuple[Points, Losses
     return space.encode([t.config for t in party.trials]), np.array([t.loss for t in party.trials], dtype=np.float64)
 
 
-def _blocks(points: Points) -> Iterator[slice]:
-    return (slice(first, first + BLOCK) for first in range(0, len(points), BLOCK))
+def blocks(points: Points, size: int = BLOCK) -> Iterator[slice]:
+    """Return slices of so many points: all pairs of a few with all others fit into memory."""
+    return (slice(first, first + size) for first in range(0, len(points), size))
+
+
+def _below(left: tuple[float, float], middle: tuple[float, float], right: tuple[float, float]) -> bool:
+    """Whether the middle corner is not above the line from left to right."""
+    (x0, y0), (x1, y1), (x2, y2) = left, middle, right
+    return (y1 - y0) * (x2 - x0) <= (y2 - y0) * (x1 - x0)
 
 
 def _steps(distances: Floats, differences: Floats) -> Floats:

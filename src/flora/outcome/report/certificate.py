@@ -1,6 +1,6 @@
-"""The section on the certificate: the bound, each of its numbers with what it rests on, and what adds most to it."""
+"""The section on the certificate: what was measured, the bound, and what each of its numbers rests on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flora.aggregator.certificate.record import TERMS
@@ -8,35 +8,38 @@ from flora.outcome.report.analysis import Analysis
 from flora.outcome.report.markup import NONE, Html, element, folded, number, section, table
 
 STATUSES = ("proved", "estimated", "assumed")  # from the strongest to the weakest
+BASES = {
+    "trained": "trainings of both configs by all parties",
+    "measured": "each party on its own rows",
+}
 NUMBERS = {
-    "bound": "the recommendation loses at most this much more than the best config of a finite set",
-    "spread": "how far the tried losses lie apart; a bound above it says nothing",
+    "bound": "the config that is trained loses at most this much more than the best config of a finite set",
+    "tried": "the same, beside those of the set that somebody tried",
+    "range": "what the config may lose itself, above the lowest loss that there is: no bound above it says anything",
+    "spread": "how far the tried losses lie apart; a bound above it says little",
     "beta": "how much a loss changes with the distribution of the data",
 }
 FORMS = {
-    "paper": "the bound as the paper states it, which takes more rows to change nothing",
+    "paper": "the bound as the paper states it, of the surface's minimum",
     "iid": "the paper's form for parties whose data has one distribution",
-    "lipschitz": "our bound, by Lipschitz constants",
-    "modulus": "our bound, by moduli of continuity",
 }
 REGRETS = {
-    "paper": "the bound on the relative regret as the paper states it: 0 is the best config, 1 the default",
-    "ours": "the same with losses of the surface not taken for true ones",
+    "measured": "the regret beside the best measured config, by the gain that is shown: 0 is the best, 1 the default",
+    "bound": "the same beside the best config of the finite set, by the bound and the gain that is proved with it",
+    "surface": "the paper's corollary, with the surface's lowest loss for that of a centrally tuned config",
 }
 PARTY_NUMBERS = {
     "w": "the party's weight",
     "W1": "the distance of its data from that of all parties",
     "W1_by_chance": "what that distance would be by chance alone",
-    "alpha": "its weight in the surface where the bound is attained",
-    "L_tilde": "the Lipschitz constant of its losses",
-    "L_hat": "the Lipschitz constant of its surface",
-    "A_tilde": "the slope of the line above the modulus of its losses",
-    "B_tilde": "that line at distance 0",
-    "A_hat": "the slope of the line above the modulus of its surface",
-    "B_hat": "that line at distance 0",
-    "distance": "from where the bound is attained to its nearest trial",
-    "delta": "the largest error of its surface at its own trials",
+    "noise": "the standard error of a difference between two configs",
+    "loss_error": "the standard error of one loss",
     "size": "what training on all rows may change",
+    "distance": "from where the bound is attained to the trial that decides there",
+    "omega": "how much its loss may change over that distance",
+    "L_tilde": "the Lipschitz constant of its losses, as the paper needs it",
+    "L_hat": "the Lipschitz constant of its surface, as the paper needs it",
+    "delta": "the largest error of its surface at its own trials, as the paper needs it",
 }
 HEAD = ("number", "value", "status", "meaning")
 
@@ -49,11 +52,27 @@ def certificate(run: Analysis) -> Html:
     return section(
         *("certificate", "Certificate"),
         *(element("p", sentence) for sentence in stated.get("summary", [])),
-        table("The bound, and on what each number rests", HEAD, _numbers(stated)),
+        *_measured(stated.get("measured") or []),
+        table("The theorem's bound, and on what each number rests", HEAD, _numbers(stated)),
         *_contributions(stated.get("contributions") or {}),
         *_parties(stated.get("parties") or {}),
         element("p", _STATUS_WORDS, class_="soft"),
     )
+
+
+def _measured(gaps: Sequence[Mapping[str, Any]]) -> list[Html]:
+    """Return the gaps to the best of what was measured: no theorem, and nothing assumed."""
+    caption = "How much less another config loses, at most: what was measured shows it, without the theorem"
+    heads = ["evidence", "configs", "at most", "sure", "gain over the default, at least"]
+    rows = [
+        [
+            BASES.get(gap.get("basis", ""), ""),
+            gap.get("configs"),
+            *map(number, (gap.get("value"), gap.get("level"), gap.get("gain"))),
+        ]
+        for gap in gaps
+    ]
+    return [table(caption, heads, rows)] if rows else []
 
 
 _STATUS_WORDS = (

@@ -133,6 +133,18 @@ class TestTwoPartiesByHand:
         assert value(found.bound) == pytest.approx(0.075 + size)
         assert found.parties["b"]["size"].value == pytest.approx(sizes[1])
 
+    def test_no_loss_falls_below_the_floor(self) -> None:
+        """Two sizes say nothing of b's loss with all rows: of 0.35 all may go, and 0.01 may be added.
+
+        So b gives 0.3 + 0.01 - max(0, 0.3 - 0.35) = 0.31 at the default, where 0.05 is below the floor, and a 0.1.
+        """
+        short = LearningCurve("b", AT, (CurvePoint(50, 0.36, 0.01), CurvePoint(100, 0.35, 0.01)))
+        found = certificate(pair(), curves=[short])
+        assert value(found.bound) == pytest.approx(0.75 * 0.1 + 0.25 * 0.31)
+        assert found.contributions["floor"] == pytest.approx(-0.25 * 0.05)
+        assert found.contributions["size"] == pytest.approx(0.25 * 0.36)
+        assert sum(found.contributions.values()) == pytest.approx(value(found.bound))
+
     def test_the_default_is_certified_where_it_is_trained(self) -> None:
         """It loses 0.2 and 0.3; at 0, b loses 0.2 and a 0.3. No config is further below: 1/4 (0.3 - 0.2) at 0 less
         3/4 0.1 is below 0, but at 1/4 a may lose 0.2 - 0.1 (seen from 1/2) or 0.3 - 0.1 (from 0): 0.2; b 0.25 (from
@@ -257,9 +269,13 @@ def test_the_order_of_parties_does_not_matter_and_the_seed_decides() -> None:
 
 
 def test_many_parties_are_looked_at_in_blocks_of_configs(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = certificate(pair(0.01), sketches=sketches()).to_json()
+    trials = [
+        replace(each, scoring="profit") for each in pair(0.01)
+    ]  # of which no range is known: both forms are stated
+    whole = certificate(trials, sketches=sketches()).to_json()
+    assert whole["forms"]["iid"]["value"] > 0
     monkeypatch.setattr("flora.aggregator.certificate.paper.MOST_AT_ONCE", 14)
-    assert certificate(pair(0.01), sketches=sketches()).to_json() == whole
+    assert certificate(trials, sketches=sketches()).to_json() == whole
 
 
 def test_the_finite_set_has_the_trained_config_the_default_all_trials_and_random_configs() -> None:

@@ -71,7 +71,8 @@ def _outcome(result: Result) -> dict[str, str]:
     gain = result.expected_gain
     return {
         "verdict": _text(result.verdict),
-        "verdict rests on": _text(result.verdict_basis),
+        "how sure": _text(result.grade),
+        "verdict rests on": _text(result.evidence.basis if result.evidence else None),
         "expected gain": ABSENT if gain is None else f"{gain.estimate:+.4f} ± {gain.standard_error:.4f}",
         "predicted loss": f"{result.predicted_loss:.4f} ± {result.predicted_loss_error:.4f}",
         "gamma_p": _text(result.gamma_p),

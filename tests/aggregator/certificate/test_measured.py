@@ -107,5 +107,16 @@ def test_federated_trainings_compare_the_two_at_all_rows() -> None:
     assert kept.rival == TRAINED
 
 
+def test_chance_counts_as_often_as_the_verdict_counts_it() -> None:
+    run = found("trained")
+    assert run.verdict is not None
+    twice = replace(run, verdict=replace(run.verdict, chosen_from=2))
+    for each in (run, twice):
+        assert each.verdict is not None
+        low, high = each.verdict.interval
+        assert measured_gaps(each, DEFAULT, DEFAULT, "mean")[0].value == pytest.approx(high)
+        assert measured_gaps(each, TRAINED, DEFAULT, "mean")[0].gain == pytest.approx(low)
+
+
 def test_without_a_confirmation_nothing_was_measured() -> None:
     assert measured_gaps(replace(found(), confirmed={}), TRAINED, DEFAULT, "mean") == ()

@@ -35,12 +35,15 @@ class MeasuredGap:
 
 
 def measured_gap(
-    trained: Config, others: Sequence[tuple[Config, Gain]], default: Config, basis: Basis
+    trained: Config, others: Sequence[tuple[Config, Gain]], default: Config, basis: Basis, counted: int = 1
 ) -> MeasuredGap | None:
-    """Return the gap to the best of ``others``, by their gains over the trained config; None where there are none."""
+    """Return the gap to the best of ``others``, by their gains over the trained config; None where there are none.
+
+    Chance counts as often as there are others, or as ``counted`` where the verdict counts it more often.
+    """
     if not others:
         return None
-    ends = [(_upper(gain, SHOWN / len(others)), config) for config, gain in others]
+    ends = [(_upper(gain, SHOWN / max(len(others), counted)), config) for config, gain in others]
     most, rival = max(ends, key=lambda end: end[0])
     gained = [-end for end, config in ends if same_config(config, default)]
     return MeasuredGap(
@@ -70,7 +73,7 @@ def _compared(found: Aggregation, trained: Config, default: Config) -> MeasuredG
         other = default, Gain(-gain.estimate, gain.error, gain.degrees)
     else:
         other = recommended, gain
-    return measured_gap(trained, [other], default, "trained")
+    return measured_gap(trained, [other], default, "trained", found.verdict.chosen_from)
 
 
 def _confirmed(found: Aggregation, trained: Config, default: Config, objective: Objective) -> MeasuredGap | None:

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 FEDERATIONS ?= 2
 
-.PHONY: demo test test-browser test-network check lint lock clean
+.PHONY: demo test test-browser test-network fuzz check lint lock clean
 
 demo: .venv/runtime          ## a whole single-shot run on a bundled dataset
 	$(BIN)/flora demo
@@ -17,6 +17,9 @@ test-browser: .venv/dev      ## the report in a real browser: Debian's Chromium,
 
 test-network: .venv/dev      ## aggregator and parties as processes on loopback, with TLS and faults; two federations at a time
 	$(BIN)/pytest -m network -o cache_dir=.pytest_cache/network --numprocesses $(FEDERATIONS) --dist loadfile $(MORE) tests/network tests/lab/network
+
+fuzz: .venv/dev              ## hostile input, the long form: so many cases for each reader; FLORA_FUZZ_SEED chooses others
+	FLORA_FUZZ=$${FLORA_FUZZ:-100000} $(BIN)/pytest --numprocesses logical --maxprocesses 8 tests/hostile
 
 check: lint test             ## all that must pass before a commit
 

@@ -149,14 +149,34 @@ def test_what_leaves_is_finite_and_has_no_axis_of_rows() -> None:
 
 
 def test_json_keeps_every_digit() -> None:
-    encoding = fit_encoding(random_rows(50, 1), Alone())
-    assert Encoding.from_json(json.loads(json.dumps(encoding.to_json()))) == encoding
+    rows = random_rows(50, 1)
+    encoding = fit_encoding(rows, Alone())
+    assert Encoding.from_json(json.loads(json.dumps(encoding.to_json())), rows.schema) == encoding
 
 
-@pytest.mark.parametrize("document", [{}, {"columns": [{"place": 0}]}, {"columns": 3}])
-def test_a_broken_document_is_refused(document: dict[str, object]) -> None:
-    with pytest.raises(InputError, match="an encoding has columns"):
-        Encoding.from_json(document)
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ({"place": 99}, "got the place 99"),
+        ({"place": -1}, "places and categories from 0"),
+        ({"categories": 77}, "has not 77 categories"),
+        ({"low": "1"}, "low must be a finite number"),
+        ({"flagged": 1}, "flagged must be true or false"),
+        ({"more": 1}, "unknown field 'more'"),
+    ],
+)
+def test_an_encoding_that_does_not_fit_the_schema_is_refused(column: dict[str, object], words: str) -> None:
+    rows = random_rows(50, 1)
+    document = fit_encoding(rows, Alone()).to_json()
+    document["columns"][0] |= column
+    with pytest.raises(InputError, match=words):
+        Encoding.from_json(document, rows.schema)
+
+
+@pytest.mark.parametrize("document", [{}, {"columns": [{"place": 0}]}, {"columns": 3}, {"columns": []}, None])
+def test_a_broken_document_is_refused(document: object) -> None:
+    with pytest.raises(InputError, match="encoding"):
+        Encoding.from_json(document, ROWS.schema)
 
 
 def test_a_table_of_empty_columns_is_refused() -> None:

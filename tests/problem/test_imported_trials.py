@@ -1,3 +1,4 @@
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -5,17 +6,29 @@ import optuna
 import pytest
 
 from flora.errors import TrialsError
-from flora.problem.imported_trials import Pair, pairs_of_csv, pairs_of_study
+from flora.problem.imported_trials import (
+    MOST_LINES,
+    MOST_UNPACKED,
+    Columns,
+    Pair,
+    pairs_of_csv,
+    pairs_of_study,
+)
 from flora.problem.space import Boolean, Categorical, Integer, Real, SearchSpace
 
 SPACE = SearchSpace((Real("C", 0.1, 10.0), Integer("n", 1, 9)))
 MIXED = SearchSpace((Categorical("kind", ("a", 1, 0.5, True)), Boolean("b")))
 
 
-def read(tmp_path: Path, text: str | bytes, space: SearchSpace = SPACE) -> list[Pair]:
+def read(
+    tmp_path: Path,
+    text: str | bytes,
+    space: SearchSpace = SPACE,
+    columns: Columns = Columns(),  # noqa: B008
+) -> list[Pair]:
     path = tmp_path / "file.csv"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return pairs_of_csv(path, space, lambda score: 1 - score)
+    return pairs_of_csv(path, space, lambda score: 1 - score, columns)
 
 
 @pytest.mark.parametrize(
@@ -32,19 +45,19 @@ def read(tmp_path: Path, text: str | bytes, space: SearchSpace = SPACE) -> list[
     ],
 )
 def test_a_line_is_a_pair(tmp_path: Path, text: str, loss: float, error: float | None) -> None:
-    assert read(tmp_path, text) == [({"C": 0.5, "n": 3}, loss, error)]
+    assert read(tmp_path, text) == [Pair({"C": 0.5, "n": 3}, loss, error)]
 
 
 def test_values_take_the_spaces_types(tmp_path: Path) -> None:
     pairs = read(tmp_path, "kind,b,loss\na,true,0\n1,0,0\n0.5,FALSE,0\nTrue,1,0\n", MIXED)
     expected: list[tuple[Any, bool]] = [("a", True), (1, False), (0.5, False), (True, True)]
-    assert [(config["kind"], config["b"]) for config, _, _ in pairs] == expected
-    assert type(pairs[1][0]["kind"]) is int
+    assert [(pair.config["kind"], pair.config["b"]) for pair in pairs] == expected
+    assert type(pairs[1].config["kind"]) is int
 
 
 def test_an_hp_may_be_called_loss(tmp_path: Path) -> None:
     space = SearchSpace((Categorical("loss", ("hinge", "log")), Real("error", 0, 1)))
-    assert read(tmp_path, "loss,error,score\nlog,0.5,0.75\n", space) == [({"loss": "log", "error": 0.5}, 0.25, None)]
+    assert read(tmp_path, "loss,error,score\nlog,0.5,0.75\n", space) == [Pair({"loss": "log", "error": 0.5}, 0.25)]
 
 
 @pytest.mark.parametrize(
@@ -82,6 +95,65 @@ def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str | bytes, 
 def test_bad_categories_are_refused(tmp_path: Path, kind: str, b: str) -> None:
     with pytest.raises(TrialsError, match=r"line 2: (kind must be one of|b must be true or false)"):
         read(tmp_path, f"kind,b,loss\n{kind},{b},0\n", MIXED)
+
+
+@pytest.mark.parametrize(
+    ("header", "columns", "loss"),
+    [
+        ("val_loss", Columns(loss="val_loss"), 0.25),
+        ("acc", Columns(score="acc"), 0.75),
+        ("-mse", Columns(score="-mse", negate=True), 1.25),
+        ("-auc", Columns(loss="-auc", negate=True), -0.25),
+        ("loss", Columns(score="loss"), 0.75),
+        ("score", Columns(loss="score"), 0.25),
+        ("loss", Columns(negate=True), -0.25),
+    ],
+)
+def test_a_column_of_any_name_has_the_losses_or_scores(
+    tmp_path: Path, header: str, columns: Columns, loss: float
+) -> None:
+    text = f"C,n,{header}\n0.5,3,0.25\n"
+    assert read(tmp_path, text, columns=columns) == [Pair({"C": 0.5, "n": 3}, loss)]
+
+
+def test_named_columns_must_be_there_and_one(tmp_path: Path) -> None:
+    with pytest.raises(TrialsError, match=r"no column 'acc' beside the HPs, columns are \['C', 'n', 'loss'\]"):
+        read(tmp_path, "C,n,loss\n0.5,3,0.25\n", columns=Columns(score="acc"))
+    with pytest.raises(TrialsError, match="no column 'C' beside the HPs"):
+        read(tmp_path, "C,n,loss\n0.5,3,0.25\n", columns=Columns(score="C"))
+    with pytest.raises(TrialsError, match="a loss or a score"):
+        Columns(loss="a", score="b")
+
+
+def test_blanks_around_names_and_values_are_left_out(tmp_path: Path) -> None:
+    assert read(tmp_path, " C , n,loss \n 0.5, 3 ,0.25\n") == [Pair({"C": 0.5, "n": 3}, 0.25)]
+    assert read(tmp_path, "kind, b, loss\n a, TRUE , 0\n", MIXED) == [Pair({"kind": "a", "b": True}, 0.0)]
+
+
+def test_a_packed_file_is_unpacked_whatever_its_name_and_not_without_end(tmp_path: Path) -> None:
+    text = b"C,n,loss\n0.5,3,0.25\n"
+    assert read(tmp_path, gzip.compress(text)) == [Pair({"C": 0.5, "n": 3}, 0.25)]
+    with pytest.raises(TrialsError, match="at most 67108864 bytes unpacked"):
+        read(tmp_path, gzip.compress(text + bytes(MOST_UNPACKED)))
+    with pytest.raises(TrialsError, match="not a gzip file that can be read"):
+        read(tmp_path, gzip.compress(text)[:-9])
+
+
+def test_a_file_has_no_more_lines_than_there_may_be_trials(tmp_path: Path) -> None:
+    line = "0.5,3,0.25\n"
+    assert len(read(tmp_path, "C,n,loss\n" + line * MOST_LINES)) == MOST_LINES
+    with pytest.raises(TrialsError, match="more than 10000 trials"):
+        read(tmp_path, "C,n,loss\n" + line * (MOST_LINES + 1))
+
+
+def test_a_column_has_the_rows_of_each_trial(tmp_path: Path) -> None:
+    found = read(tmp_path, "C,n,loss,size\n0.5,3,0.25,120\n", columns=Columns(rows="size"))
+    assert found == [Pair({"C": 0.5, "n": 3}, 0.25, None, 120)]
+    for wrong in ("0", "1.5", "-3", "many", "1e999"):
+        with pytest.raises(TrialsError, match="line 2: size must be"):
+            read(tmp_path, f"C,n,loss,size\n0.5,3,0.25,{wrong}\n", columns=Columns(rows="size"))
+    with pytest.raises(TrialsError, match=r"no column 'size' \(--rows\)"):
+        read(tmp_path, "C,n,loss\n0.5,3,0.25\n", columns=Columns(rows="size"))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ TRIALS = PartyTrials(
     trials=(
         Trial(SPACE.default, 0.25, 0.01, 10, 120),
         Trial(config(1 / 3), 0.1 + 0.2, 1e-300, 10, 120),
-        Trial(config(2.0), -1.5),
+        Trial(config(2.0), 0.125),
     ),
     failed=(FailedTrial(config(7.0), "MemoryError"),),
     family="svm",
@@ -266,13 +266,13 @@ def objective(trial: optuna.Trial) -> float:
     x, kind = trial.suggest_float("x", 0.1, 1, log=True), trial.suggest_categorical("kind", ["a", "b"])
     if trial.number == 2:
         raise MemoryError
-    return x + (kind == "a")
+    return (x + (kind == "a")) / 2
 
 
 def test_a_study_that_minimised_holds_losses() -> None:
     done = study()
     done.optimize(objective, 5, catch=MemoryError)
-    found = PartyTrials.from_optuna(done, scoring="accuracy", rows=50)
+    found = PartyTrials.from_optuna(done, scoring="max_error", rows=50)
     assert (found.party, found.rows, found.space.names) == ("north", 50, ("x", "kind"))
     assert [t.loss for t in found.trials] == [t.value for t in done.trials if t.value is not None]
     assert [t.config for t in found.failed] == [done.trials[2].params]
@@ -285,8 +285,14 @@ def test_a_study_that_maximised_holds_scores() -> None:
     accuracy = PartyTrials.from_optuna(done, scoring="accuracy", party="south")
     assert accuracy.party == "south"
     assert [t.loss for t in accuracy.trials] == [1 - done.trials[k].values[0] for k in (0, 1)]
-    negated = PartyTrials.from_optuna(done, scoring="neg_log_loss")
-    assert [t.loss for t in negated.trials] == [-done.trials[k].values[0] for k in (0, 1)]
+    with pytest.raises(TrialsError, match=r"neg_log_loss is a score of at most 0, got .*--negate"):
+        PartyTrials.from_optuna(done, scoring="neg_log_loss")
+
+
+def test_losses_that_the_scoring_cannot_give_are_refused() -> None:
+    text = changed(lambda d: d["trials"][1].update(loss=-86.5))
+    with pytest.raises(TrialsError, match=r"trials\[1\]: balanced_accuracy is a score from 0 to 1, got 87.5.*percent"):
+        PartyTrials.from_json(text)
 
 
 def test_a_study_of_another_space_is_refused() -> None:

@@ -68,7 +68,7 @@ TRIALS = PartyTrials(
     "a",
     60,
     SVM_SPACE,
-    "r2",
+    "max_error",
     (Trial(SVM_SPACE.default, 0.1 + 0.2, 0.0, 5, 60), Trial(CONFIG, -1e100)),
     (FailedTrial(CONFIG, "ValueError"),),
     "svm",

@@ -2,7 +2,7 @@
 
 import json
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,24 +10,100 @@ from typing import Any
 from rich.console import Console
 
 from flora.aggregator.aggregation import aggregate
+from flora.aggregator.inside import recommended_inside
 from flora.cli.arguments import add_json, add_surface
 from flora.cli.options import SurfaceOptions, options_of
 from flora.cli.printing import messages, print_line
 from flora.cli.written import show_written
 from flora.core.files import write_whole
-from flora.engines.files import CarriedFiles, NotAnsweredError, is_reply, plan_of, read_reply_file, step_file
+from flora.engines.files import (
+    CarriedFiles,
+    NotAnsweredError,
+    check_copies,
+    is_reply,
+    plan_of,
+    read_reply_file,
+    step_file,
+)
 from flora.errors import InputError, TrialsError
 from flora.models import FAMILIES, family_of
 from flora.outcome.console import show_result
 from flora.outcome.folder import RunFolder
+from flora.problem.imported_trials import Columns
 from flora.problem.messages import Confirm
 from flora.problem.space import SearchSpace
 from flora.problem.space_formats import read_space
 from flora.problem.trials import PartyTrials
 from flora.program.drive import drive
-from flora.program.request import Request
+from flora.program.request import Request, check_scoring
 from flora.program.result import Result, result_of
 from flora.program.single_shot import Outcome, confirm
+
+UNNAMED = "score"  # a scoring that nobody named
+
+
+@dataclass(frozen=True)
+class CsvOptions:
+    """How CSV files of trials are to be read."""
+
+    space: Path | None
+    scoring: str
+    loss_column: str | None
+    score_column: str | None
+    negate: bool
+    rows: str | None
+
+    def trials(self, paths: Sequence[Path]) -> list[PartyTrials]:
+        """Return each party's trials, from whichever file they are in."""
+        if self.scoring != UNNAMED:
+            check_scoring(self.scoring)
+        space = SearchSpace.from_json(read_space(self.space)) if self.space else None
+        given = _rows_by_party(self.rows) if self.rows and "=" in self.rows else {}
+        found = [self._read(path, space, given) for path in paths]
+        unknown = sorted(set(given) - {party.party for party in found})
+        if unknown:
+            raise InputError(f"--rows names {unknown[0]!r}, the parties are {sorted(party.party for party in found)}")
+        return found
+
+    def _read(self, path: Path, space: SearchSpace | None, rows: Mapping[str, int]) -> PartyTrials:
+        if not is_csv(path):
+            party = PartyTrials.read(path)
+            return replace(party, rows=rows[party.party]) if party.party in rows else party
+        if space is None:
+            raise InputError(f"{path}: CSV files need --space FILE, the search space as JSON")
+        column = self.rows if self.rows and "=" not in self.rows else None
+        columns = Columns(self.loss_column, self.score_column, self.negate, column)
+        party = PartyTrials.from_csv(path, space, scoring=self.scoring, columns=columns)
+        return replace(party, rows=rows.get(party.party, party.rows))
+
+
+def _rows_by_party(text: str) -> dict[str, int]:
+    """Return what ``a=120,b=90`` says."""
+    found = {}
+    for part in text.split(","):
+        name, _, count = part.strip().rpartition("=")
+        if not name or not count.isdigit() or len(count) > 15 or int(count) < 1 or name in found:
+            raise InputError(f"--rows is NAME=ROWS for each party, as a=120,b=90, or a column; got {part!r:.80}")
+        found[name] = int(count)
+    return found
+
+
+def is_csv(path: Path) -> bool:
+    """Whether a file is CSV by its name, packed or not."""
+    return path.name.lower().removesuffix(".gz").endswith(".csv")
+
+
+def files_in(typed: Sequence[str]) -> list[Path]:
+    """Return the files that were named; of a folder all that may be trials or replies, in the order of their names."""
+    found: list[Path] = []
+    for path in map(Path, typed):
+        inner = (
+            sorted(file for file in path.iterdir() if file.suffix == ".json" or is_csv(file)) if path.is_dir() else []
+        )
+        if path.is_dir() and not inner:
+            raise InputError(f"{path}: this folder has no file that ends in .json, .csv or .csv.gz")
+        found += inner or [path]
+    return found
 
 
 @dataclass(frozen=True)
@@ -36,8 +112,8 @@ class AggregateOptions:
 
     files: tuple[str, ...]
     propose: int | None
-    space: Path | None
-    scoring: str
+    csv: CsvOptions
+    inside: Path | None
     seed: int
     surface: SurfaceOptions
     out: Path | None
@@ -48,15 +124,15 @@ class AggregateOptions:
 def add_arguments(parser: Any) -> None:
     """Say what may be typed."""
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="files of flora search and flora answer, or CSV with --space"
+        "files", nargs="+", metavar="FILE", help="files of flora search and flora answer, or CSV; or a folder of them"
     )
     parser.add_argument(
         "--propose", type=int, metavar="K", help="write K candidates that all parties should measure (flora answer)"
     )
-    parser.add_argument("--space", type=Path, metavar="FILE", help="the search space of the CSV files, as JSON")
     parser.add_argument(
-        "--scoring", default="score", help="what the score column of the CSV files is, as balanced_accuracy"
+        "--inside", type=Path, metavar="FILE", help="recommend inside of this space, narrower than the one searched"
     )
+    _add_csv(parser)
     parser.add_argument("--seed", type=int, default=Request.seed, help="(%(default)s)")
     add_surface(parser)
     parser.add_argument(
@@ -65,12 +141,30 @@ def add_arguments(parser: Any) -> None:
     add_json(parser)
 
 
+def _add_csv(parser: Any) -> None:
+    table = parser.add_argument_group("CSV files (.csv, .csv.gz): a column for each HP, and one of losses or scores")
+    table.add_argument("--space", type=Path, metavar="FILE", help="their search space, as JSON")
+    table.add_argument(
+        "--scoring", default=UNNAMED, metavar="NAME", help="what their scores are: any scikit-learn scorer"
+    )
+    table.add_argument("--loss-column", metavar="COL", help="the losses: lower is better (loss)")
+    table.add_argument("--score-column", metavar="COL", help="the scores: higher is better (score)")
+    table.add_argument("--negate", action="store_true", help="their numbers have the other sign")
+    table.add_argument("--rows", metavar="ROWS", help="each party's rows, as a=120,b=90; or the column that has them")
+
+
 def run(parsed: Namespace) -> dict[str, Any]:
     """Recommend one config from files of trials and, where parties have measured candidates, their answers."""
     options = options_of(AggregateOptions, parsed)
-    paths = [Path(path) for path in options.files]
+    paths = files_in(options.files)
     letters = [read_reply_file(path) for path in paths if is_reply(path)]
-    trials = _trials([path for path in paths if not is_reply(path)], options)
+    trials = tuple(options.csv.trials([path for path in paths if not is_reply(path)]))
+    check_copies(trials)
+    box = SearchSpace.from_json(read_space(options.inside)) if options.inside else None
+    if box is not None and (letters or options.propose is not None):
+        raise InputError(
+            "--inside takes files of trials alone: what parties measure again is in the space they searched"
+        )
     if options.propose is not None and (options.propose < 1 or letters):
         raise InputError(f"--propose takes a number of at least 1 and files of trials alone, got {options.propose}")
     if options.propose is not None and not options.out:
@@ -83,17 +177,19 @@ def run(parsed: Namespace) -> dict[str, Any]:
         trainings=0,
     )
     try:
-        outcome = _outcome(CarriedFiles(trials, tuple(letters)), request)
+        outcome = _outcome(CarriedFiles(trials, tuple(letters)), request, box)
     except NotAnsweredError as waiting:
         return _proposed(waiting.step, options)
     return _finished(outcome, request, options)
 
 
-def _outcome(engine: CarriedFiles, request: Request) -> Outcome:
+def _outcome(engine: CarriedFiles, request: Request, box: SearchSpace | None) -> Outcome:
     """Run the part of the program that files can carry: all but the agreement on columns and the training."""
     family = engine.trials[0].family if engine.trials else None
     known = family_of(family) if family in FAMILIES else None  # no module is imported because a file names it
     found = aggregate(engine.trials, request.surface, request.seed, known)
+    if box is not None:
+        found = recommended_inside(found, box, request.seed)
     plan = plan_of(engine.trials, request.seed)
     if not request.confirm:
         return Outcome(found, plan)
@@ -131,16 +227,3 @@ def _finished(outcome: Outcome, request: Request, options: AggregateOptions) -> 
         if not options.json:
             show_written(result, options.out)
     return result.to_document()
-
-
-def _trials(paths: Sequence[Path], options: AggregateOptions) -> tuple[PartyTrials, ...]:
-    space = SearchSpace.from_json(read_space(options.space)) if options.space else None
-    return tuple(_read_trials(path, space, options.scoring) for path in paths)
-
-
-def _read_trials(path: Path, space: SearchSpace | None, scoring: str) -> PartyTrials:
-    if path.suffix.lower() != ".csv":
-        return PartyTrials.read(path)
-    if space is None:
-        raise InputError(f"{path}: CSV files need --space FILE, the search space as JSON")
-    return PartyTrials.from_csv(path, space, scoring=scoring)

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
-from flora.core.rules import MOST_TEXT
+from flora.core.rules import MOST_TEXT, one_line
 from flora.errors import FloraError, InputError
 
 COMMANDS = {  # each in a module with add_arguments and run; in the order of --help
@@ -79,10 +79,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         document = import_module(COMMANDS[parsed.command][0]).run(parsed)
     except InputError as error:
-        print(f"flora: error: {error}", file=sys.stderr)
+        print(f"flora: error: {_shown(error)}", file=sys.stderr)
         return 2
     except FloraError as error:
-        print(f"flora: {error}", file=sys.stderr)
+        print(f"flora: {_shown(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("flora: stopped; what is done is kept, the same command goes on from here", file=sys.stderr)
@@ -93,6 +93,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if document is not None and getattr(parsed, "json", False):
         print(json.dumps(document, allow_nan=False))
     return 0
+
+
+def _shown(error: FloraError) -> str:
+    """Return an error's text as it may be printed: it may quote what somebody else wrote."""
+    return "\n".join(map(one_line, str(error).split("\n")))
 
 
 def drop_by_drop(typed: Sequence[str]) -> list[str]:

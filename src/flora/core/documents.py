@@ -91,6 +91,18 @@ def contents(path: Path, most: int, error: type[InputError] = InputError) -> byt
     return path.read_bytes()
 
 
+def object_in(text: str | bytes, source: str, error: type[InputError] = InputError) -> dict[str, Any]:
+    """Return the JSON object in a text that has no name and version of its own; ``source`` names it."""
+    try:
+        document = parse(text)
+        _check_values(document)
+    except ValueError as problem:
+        raise error(one_line(f"{source}: not JSON that can be read ({problem!s:.200})")) from problem
+    if not isinstance(document, dict):
+        raise error(f"{source}: must be a JSON object, got {shown(document)}")
+    return document
+
+
 def named_format(path: Path) -> str | None:
     """Return what a JSON file says it is; None where it does not say."""
     return format_in(contents(path, MOST_BYTES), str(path))

@@ -16,6 +16,8 @@ from flora.problem.trials import PartyTrials
 from flora.problem.wire import REPLY, STEP, Letter, read_letter, read_step, step_text
 from flora.program.drive import Ask
 
+FEWEST_COPIED = 3  # trials: a few may be alike by chance
+
 
 class NotAnsweredError(FloraError):
     """The parties' replies to a step are not there yet."""
@@ -61,8 +63,9 @@ def with_files(carried: CarriedFiles, ask: Ask) -> Ask:
 def read_files(paths: Sequence[Path]) -> CarriedFiles:
     """Return what the files of an exchange hold: trials, and replies to a confirmation."""
     replies = [path for path in paths if is_reply(path)]
-    trials = [path for path in paths if path not in replies]
-    return CarriedFiles(tuple(map(PartyTrials.read, trials)), tuple(map(read_reply_file, replies)))
+    trials = tuple(PartyTrials.read(path) for path in paths if path not in replies)
+    check_copies(trials)
+    return CarriedFiles(trials, tuple(map(read_reply_file, replies)))
 
 
 def carried_texts(texts: Sequence[str]) -> CarriedFiles:
@@ -73,6 +76,20 @@ def carried_texts(texts: Sequence[str]) -> CarriedFiles:
         tuple(PartyTrials.from_json(text) for text in trials),
         tuple(read_letter(text, "a given reply") for text in replies),
     )
+
+
+def check_copies(trials: Sequence[PartyTrials]) -> None:
+    """Raise where two parties have the very same trials: one's file under another name would count twice."""
+    first: dict[tuple[tuple[float, ...], str], str] = {}
+    for party in trials:
+        tried = tuple(trial.loss for trial in party.trials)
+        content = tried, repr([sorted(trial.config.items()) for trial in party.trials])
+        other = first.setdefault(content, party.party)
+        if other != party.party and len(tried) >= FEWEST_COPIED:
+            raise TrialsError(
+                f"parties {other!r} and {party.party!r} have the very same {len(tried)} trials: "
+                "is one file there under two names?"
+            )
 
 
 def is_reply(path: Path) -> bool:

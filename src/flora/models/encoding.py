@@ -4,19 +4,19 @@ The statistics are sums and maxima over the parties, so that every party encodes
 itself uses the same code with :class:`~flora.core.collective.Alone`.
 """
 
-import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flora.core.codec import read
 from flora.core.collective import Collective, Integers
+from flora.core.rules import check
 from flora.errors import DataError, InputError
 from flora.models.rows import Rows
 from flora.models.sums import added, largest
-from flora.problem.schema import Column
+from flora.problem.schema import Column, Schema
 
 Floats = NDArray[np.float64]
 LOWEST = float(np.finfo(np.float64).min)  # the maximum of no values, finite so that it can be sent
@@ -34,8 +34,9 @@ class EncodedColumn:
     flagged: bool  # some party has missing values in it, so that being missing is a feature
 
     def __post_init__(self) -> None:
-        if not all(map(math.isfinite, (self.low, self.high, self.fill))) or min(self.place, self.categories) < 0:
-            raise InputError(f"an encoded column has finite numbers and places from 0, got {self}")
+        check(self)
+        if min(self.place, self.categories) < 0:
+            raise InputError(f"an encoded column has places and categories from 0, got {self.place}, {self.categories}")
 
     def __call__(self, values: Floats) -> Floats:
         """Return the column's dense columns: (n,) -> (n, width)."""
@@ -73,12 +74,20 @@ class Encoding:
         return {"columns": [asdict(column) for column in self.columns]}
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read what :meth:`to_json` wrote."""
-        try:
-            return cls(tuple(EncodedColumn(**column) for column in document["columns"]))
-        except (KeyError, TypeError) as error:
-            raise InputError(f"an encoding has columns, each with place, categories, low, ...: {error}") from error
+    def from_json(cls, document: Any, schema: Schema) -> Self:
+        """Read what :meth:`to_json` wrote for the columns of a schema."""
+        found = read(cls, document, "encoding")
+        if not found.columns:
+            raise InputError("encoding: has no columns")
+        for column in found.columns:
+            if column.place >= len(schema.columns):
+                raise InputError(
+                    f"encoding: the schema has {len(schema.columns)} columns, got the place {column.place}"
+                )
+            if column.categories not in (0, len(schema.columns[column.place].categories)):
+                name = schema.columns[column.place].name
+                raise InputError(f"encoding: {name!r:.80} has not {column.categories} categories in the schema")
+        return found
 
 
 def fit_encoding(rows: Rows, collective: Collective) -> Encoding:

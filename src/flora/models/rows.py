@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flora.core.rules import one_line
 from flora.errors import DataError
 from flora.problem.schema import Column, Label, Schema
 
@@ -147,5 +148,5 @@ def _factorize(values: "pd.Series[Any]") -> tuple[NDArray[np.intp], "pd.Index"]:
 
 def listed(names: "Sequence[Any] | pd.Index") -> str:
     """Return the first names, and how many there are."""
-    shown = ", ".join(map(str, list(names)[:12]))
+    shown = ", ".join(one_line(f"{name!s:.80}") for name in list(names)[:12])
     return shown if len(names) <= 12 else f"{shown}, ... ({len(names)} in all)"

@@ -172,10 +172,11 @@ class SupportVectors:
     def load(self, files: Mapping[str, bytes], schema: Schema) -> SupportVectorModel:
         """Return the model that :meth:`SupportVectorModel.files` wrote."""
         document = document_of(files, "model.json")
-        encoding = Encoding.from_json(document.get("encoding", {}))
+        encoding = Encoding.from_json(document.get("encoding"), schema)
         classes = document.get("classes")
         places = range(len(schema.classes))
-        if not isinstance(classes, list) or len(classes) < 2 or not all(place in places for place in classes):
+        fit = isinstance(classes, list) and all(type(place) is int and place in places for place in classes)
+        if not isinstance(classes, list) or not fit or len(set(classes)) < 2:
             raise InputError(
                 f"model.json: classes must be at least 2 of the schema's {len(places)}, got {classes!r:.80}"
             )

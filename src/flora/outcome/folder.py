@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from flora.core.documents import MOST_BYTES, contents, object_in
 from flora.core.files import write_whole
+from flora.core.rules import shown
 from flora.errors import InputError
 from flora.problem.plan import first_difference
 from flora.problem.trials import PartyTrials
@@ -46,8 +48,8 @@ class RunFolder:
             return
         marker = self.path / "run.json"
         try:
-            stored = json.loads(marker.read_bytes())
-        except (OSError, ValueError):
+            stored = object_in(contents(marker, MOST_BYTES), str(marker))
+        except (OSError, InputError):
             raise InputError(f"{self.path} is not a folder of this run; name another with --out") from None
         difference = first_difference(stored, self.identity)
         if difference:
@@ -60,7 +62,30 @@ def read_run(path: Path) -> tuple[Result, list[PartyTrials]]:
     if not file.is_file():
         raise InputError(f"{path}: has no result.json, so it is not the folder of a finished run")
     result = Result.from_text(FORMAT.file(file), str(file))
-    return result, [PartyTrials.read(trials) for trials in sorted((path / "trials").glob("*.json"))]
+    trials = [PartyTrials.read(trials) for trials in sorted((path / "trials").glob("*.json"))]
+    _check_together(result, trials, file)
+    return result, trials
+
+
+def _check_together(result: Result, trials: Sequence[PartyTrials], file: Path) -> None:
+    """Raise where a result names other HPs or parties than its own space and the trials beside it."""
+    measured = [party.measured for party in result.parties if party.measured]
+    configs = [
+        *(result.config, result.default, result.trained_config),
+        *(config for each in result.candidates for config in (each.config, each.measured)),
+        *(training.config for training in result.trainings),
+        *(each.config_without for each in measured),
+    ]
+    names = set(result.space.names)
+    for config in configs:
+        if config is not None and set(config) != names:
+            raise InputError(f"{file}: a config must name {sorted(names)}, got {shown(sorted(config))}")
+    odd = {party.name for party in result.parties} ^ {party.party for party in trials}
+    if odd:
+        raise InputError(f"{file}: its parties must be those with trials beside it, and {shown(min(odd))} is not")
+    for party in trials:
+        if party.space.digest != result.space.digest:
+            raise InputError(f"{file}: party {party.party!r} has searched another space")
 
 
 def write_report(run: Path, target: Path) -> None:

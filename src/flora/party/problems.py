@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from flora.core.rules import one_line
 from flora.errors import DataError
 
 MOST_SHOWN = 40
@@ -34,7 +35,7 @@ class UnfitError(DataError):
     """A column that cannot be used; it is caught where the columns are gone through."""
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__(f"column {problem.column!r}: {problem.what}; {problem.advice}")
+        super().__init__(one_line(f"column {problem.column!r}: {problem.what}; {problem.advice}"))
         self.problem = problem
 
 
@@ -43,7 +44,10 @@ def refused(problems: Sequence[Problem]) -> DataError:
     if len(problems) == 1:
         return UnfitError(problems[0])
     shown = problems[:MOST_SHOWN]
-    rows = [("column", "what", "advice"), *((each.column, each.what, each.advice) for each in shown)]
+    rows = [
+        ("column", "what", "advice"),
+        *(tuple(map(one_line, (each.column, each.what, each.advice))) for each in shown),
+    ]
     widths = [max(len(row[k]) for row in rows) for k in range(2)]
     lines = ["  ".join((row[0].ljust(widths[0]), row[1].ljust(widths[1]), row[2])) for row in rows]
     more = [f"... and {len(problems) - len(shown)} more"] if len(problems) > len(shown) else []

@@ -1,11 +1,17 @@
 """(HP, loss) pairs that a party already has: in a CSV file or an Optuna study."""
 
 import csv
+import gzip
+import io
 import math
+import zlib
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flora.core.documents import MIB, MOST_BYTES, contents
+from flora.core.rules import one_line
 from flora.errors import SpaceError, TrialsError
 from flora.problem.parameters import Boolean, Categorical, Integer, Parameter, Value
 from flora.problem.space import Config, SearchSpace
@@ -14,39 +20,102 @@ if TYPE_CHECKING:
     import optuna
 
 LossOf = Callable[[float], float]
-Pair = tuple[Config, float, float | None]  # config, loss, standard error of the loss
+MOST_LINES = 10_000  # of a file: as many as there may be trials
+MOST_UNPACKED = 64 * MIB  # of a file that was packed
 
 
-def pairs_of_csv(path: Path, space: SearchSpace, loss_of: LossOf) -> list[Pair]:
-    """Return the pair of each line of a CSV file with a header."""
-    if not path.is_file():
-        raise TrialsError(f"{path}: no such file")
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a CSV file say what. None: the usual names."""
+
+    loss: str | None = None
+    score: str | None = None
+    negate: bool = False  # the numbers have the other sign
+    rows: str | None = None  # the rows of each trial
+
+    def __post_init__(self) -> None:
+        if self.loss is not None and self.score is not None:
+            raise TrialsError(
+                f"a file has a loss or a score, got --loss-column {self.loss} and --score-column {self.score}"
+            )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What one line of a file says."""
+
+    config: Config
+    loss: float
+    error: float | None = None  # the loss's standard error
+    rows: int | None = None
+
+
+def pairs_of_csv(path: Path, space: SearchSpace, loss_of: LossOf, columns: Columns = Columns()) -> list[Pair]:  # noqa: B008
+    """Return the pair of each line of a CSV file with a header; the file may be packed (gzip)."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            outcome = _check_columns(path, list(reader.fieldnames or []), space)
-            return [_pair(f"{path}, line {reader.line_num}", line, space, outcome, loss_of) for line in reader]
+        reader = csv.DictReader(io.StringIO(_text(path), newline=""))
+        reader.fieldnames = [name.strip() for name in reader.fieldnames or []]
+        outcome = _check_columns(path, list(reader.fieldnames), space, columns)
+        pairs: list[Pair] = []
+        for line in reader:
+            if len(pairs) == MOST_LINES:
+                raise TrialsError(f"{path}: has more than {MOST_LINES} trials")
+            pairs.append(_pair(f"{path}, line {reader.line_num}", line, space, outcome, loss_of, columns))
     except (UnicodeDecodeError, csv.Error) as error:
         raise TrialsError(f"{path}: not a CSV file in UTF-8 ({error})") from error
+    return pairs
 
 
-def _check_columns(path: Path, columns: list[str], space: SearchSpace) -> str:
-    """Return which of ``loss`` and ``score`` the file has; an HP may bear that name too, and then it is the HP."""
-    if not columns:
+def _text(path: Path) -> str:
+    """Return a file's text, unpacked where its first bytes say that it is packed."""
+    data = contents(path, MOST_BYTES, TrialsError)
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            with gzip.open(io.BytesIO(data)) as file:
+                data = file.read(MOST_UNPACKED + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise TrialsError(f"{path}: not a gzip file that can be read ({error})") from error
+        if len(data) > MOST_UNPACKED:
+            raise TrialsError(f"{path}: has at most {MOST_UNPACKED} bytes unpacked")
+    return data.decode("utf-8-sig")
+
+
+def _check_columns(path: Path, names: list[str], space: SearchSpace, columns: Columns) -> str:
+    """Return the column of losses or scores; an HP may bear the usual name too, and then it is the HP."""
+    if not names:
         raise TrialsError(f"{path}: the file is empty, expected a header with the HPs and 'loss' or 'score'")
     for name in space.names:
-        if name not in columns:
-            raise TrialsError(f"{path}: no column for the HP {name!r}, columns are {columns}")
-    outcomes = [name for name in ("loss", "score") if name in columns and name not in space.names]
-    if len(outcomes) != 1:
-        raise TrialsError(f"{path}: need a column 'loss' or a column 'score', columns are {columns}")
-    for name in (*space.names, *outcomes, "error"):
-        if columns.count(name) > 1:
+        if name not in names:
+            raise TrialsError(f"{path}: no column for the HP {name!r}, columns are {_listed(names)}")
+    outcome = _outcome(path, names, space, columns)
+    for name in filter(None, (*space.names, outcome, "error", columns.rows)):
+        if names.count(name) > 1:
             raise TrialsError(f"{path}: column names must differ, {name!r} comes twice")
-    return outcomes[0]
+    if columns.rows is not None and columns.rows not in names:
+        raise TrialsError(f"{path}: no column {columns.rows!r} (--rows), columns are {_listed(names)}")
+    return outcome
 
 
-def _pair(place: str, line: Mapping[Any, Any], space: SearchSpace, outcome: str, loss_of: LossOf) -> Pair:
+def _outcome(path: Path, names: list[str], space: SearchSpace, columns: Columns) -> str:
+    named = columns.loss or columns.score
+    if named is not None:
+        if named not in names or named in space.names:
+            raise TrialsError(f"{path}: no column {named!r} beside the HPs, columns are {_listed(names)}")
+        return named
+    found = [name for name in ("loss", "score") if name in names and name not in space.names]
+    if len(found) != 1:
+        advice = "or name one with --loss-column or --score-column"
+        raise TrialsError(f"{path}: need a column 'loss' or a column 'score', {advice}; columns are {_listed(names)}")
+    return found[0]
+
+
+def _listed(names: list[str]) -> str:
+    return one_line(f"{[name[:80] for name in names[:40]]}")
+
+
+def _pair(
+    place: str, line: Mapping[Any, Any], space: SearchSpace, outcome: str, loss_of: LossOf, columns: Columns
+) -> Pair:
     if None in line:  # where csv puts what has no column: a decimal comma, say, has moved the values
         raise TrialsError(f"{place}: has more values than the header has columns")
     config = {p.name: _value(place, p, line[p.name]) for p in space.parameters}
@@ -54,24 +123,35 @@ def _pair(place: str, line: Mapping[Any, Any], space: SearchSpace, outcome: str,
         space.check(config)
     except SpaceError as problem:
         raise TrialsError(f"{place}: {problem}") from problem
-    measured = _number(place, outcome, line[outcome])
+    measured = _number(place, outcome, line[outcome]) * (-1.0 if columns.negate else 1.0)
     error = _number(place, "error", line["error"]) if line.get("error") and "error" not in space.names else None
     if error is not None and error < 0:
         raise TrialsError(f"{place}: error must be at least 0, got {error}")
-    return config, measured if outcome == "loss" else loss_of(measured), error
+    is_loss = outcome == columns.loss or (columns.score is None and outcome == "loss")
+    loss = measured if is_loss else loss_of(measured)
+    return Pair(config, loss, error, None if columns.rows is None else _rows(place, columns.rows, line[columns.rows]))
+
+
+def _rows(place: str, name: str, text: str | None) -> int:
+    number = _number(place, name, text)
+    if number < 1 or number != int(number):
+        raise TrialsError(f"{place}: {name} must be a whole number of rows, got {text!r:.40}")
+    return int(number)
 
 
 def _value(place: str, parameter: Parameter, text: str | None) -> Value:
+    text = (text or "").strip()
     if isinstance(parameter, Boolean):
-        known = {"true": True, "1": True, "false": False, "0": False}
-        if str(text).lower() not in known:
+        truths = {"true": True, "1": True, "false": False, "0": False}
+        if text.lower() not in truths:
             raise TrialsError(f"{place}: {parameter.name} must be true or false, got {text!r:.40}")
-        return known[str(text).lower()]
+        return truths[text.lower()]
     if isinstance(parameter, Categorical):
         for value in parameter.values:
-            if str(value) == text:
+            if str(value).strip() == text:
                 return value
-        raise TrialsError(f"{place}: {parameter.name} must be one of {list(parameter.values)}, got {text!r:.40}")
+        known = f"{list(parameter.values)!r:.200}"
+        raise TrialsError(one_line(f"{place}: {parameter.name} must be one of {known}, got {text!r:.40}"))
     number = _number(place, parameter.name, text)
     return int(number) if isinstance(parameter, Integer) and number == int(number) else number
 

@@ -14,7 +14,8 @@ from flora.core.codec import has_form, read_fields, to_json
 from flora.core.documents import Format
 from flora.core.rules import Amount, Count, Measure, Name, check
 from flora.errors import InputError, TrialsError
-from flora.problem.imported_trials import pairs_of_csv, pairs_of_study
+from flora.problem.imported_trials import Columns, pairs_of_csv, pairs_of_study
+from flora.problem.score_range import fault_of_loss
 from flora.problem.space import Config, SearchSpace
 
 if TYPE_CHECKING:
@@ -97,6 +98,13 @@ class PartyTrials:
         kept = sorted(range(len(self.trials)), key=lambda k: (self.trials[k].loss, k))[:count]
         return replace(self, trials=tuple(self.trials[k] for k in sorted(kept)), failed=())
 
+    def checked_scores(self) -> Self:
+        """Return these trials, or raise where a loss is none that the scoring can give: of another sign, in percent."""
+        for k, trial in enumerate(self.trials):
+            if fault := fault_of_loss(self.scoring, trial.loss):
+                raise TrialsError(f"trials[{k}]: {fault}")
+        return self
+
     def to_document(self) -> dict[str, Any]:
         """Return all that leaves the party, as JSON's types."""
         header = {name: getattr(self, name) for name in ("party", "rows", "family", "task", "scoring")}
@@ -121,7 +129,7 @@ class PartyTrials:
         found = read_fields(cls, rest)
         if document.get("space_digest") != found.space.digest:
             raise TrialsError(f"space_digest does not match the space, got {document.get('space_digest')!r:.80}")
-        return found
+        return found.checked_scores()
 
     def to_json(self) -> str:
         """Return the file that leaves the party."""
@@ -150,13 +158,18 @@ class PartyTrials:
         scoring: str = "score",
         party: str | None = None,
         rows: int | None = None,
+        columns: Columns = Columns(),  # noqa: B008
     ) -> Self:
-        """Read HP columns and a ``loss`` or ``score`` column; an ``error`` column is taken where there is one."""
+        """Read HP columns and a ``loss`` or ``score`` column, or those of ``columns``, and ``error`` where it is there.
+
+        What no score of ``scoring`` can be is refused. The party's rows are given, or the most of the rows' column.
+        """
         path = Path(path)
-        pairs = pairs_of_csv(path, space, lambda score: loss_of(scoring, score))
+        pairs = pairs_of_csv(path, space, lambda score: loss_of(scoring, score), columns)
         try:
-            trials = tuple(Trial(config, loss, error) for config, loss, error in pairs)
-            return cls(party if party is not None else path.stem, rows, space, scoring, trials)
+            trials = tuple(Trial(pair.config, pair.loss, pair.error, rows=pair.rows) for pair in pairs)
+            rows = rows if rows is not None else max((t.rows for t in trials if t.rows), default=None)
+            return cls(party or Path(path.name.removesuffix(".gz")).stem, rows, space, scoring, trials).checked_scores()
         except InputError as error:
             raise TrialsError(f"{path}: {error}") from error
 
@@ -172,7 +185,7 @@ class PartyTrials:
     ) -> Self:
         """Take a finished Optuna study; what it maximised is read as a score, what it minimised as a loss."""
         distributions, pairs, failed = pairs_of_study(study, lambda score: loss_of(scoring, score))
-        return cls(
+        found = cls(
             party if party is not None else study.study_name,
             rows,
             space or SearchSpace.from_json(distributions),
@@ -180,6 +193,7 @@ class PartyTrials:
             tuple(Trial(config, loss) for config, loss in pairs),
             tuple(FailedTrial(config, "failed") for config in failed),
         )
+        return found.checked_scores()
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ GOOD: dict[str, Any] = {"name": "hearts", "aggregator": "flora.example.org", "pa
         ({"port": 0}, "port: a whole number from 1 to 65535, got 0"),
         ({"port": True}, "port: a whole number"),
         ({"scheme": "http"}, "scheme: must be one of"),
-        ({"parties": []}, "at least one party"),
+        ({"parties": []}, "a consortium has 1 to 1000 parties, got 0"),
         ({"parties": "north"}, "parties: a list of names, got 'north'"),
         ({"parties": ["../x"]}, "parties: a name is of letters"),
         ({"parties": [7]}, "parties: a name is of letters"),

@@ -82,7 +82,7 @@ class TestLoad:
 
     def test_there_is_one_file_for_each_party(self, files: dict[str, bytes]) -> None:
         files["weights.json"] = b'{"rows": [5, 6]}'
-        with pytest.raises(InputError, match=r"a vote of 2 parties has the files .*party-001"):
+        with pytest.raises(InputError, match=r"a vote of 2 parties has a model of each, and .party-001.skops. is"):
             self.load(files)
 
     def test_an_archive_that_unpacks_to_too_much_is_refused(self, files: dict[str, bytes]) -> None:

@@ -3,23 +3,24 @@
 from datetime import UTC, datetime
 from pathlib import Path
 from stat import S_IMODE
+from typing import TYPE_CHECKING
 
+from flora.core.rules import one_line
 from flora.engines.nvflare.consortium import AGGREGATOR, Kit
 from flora.errors import InputError
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 WARN_DAYS = 60
 
 
 def check_certificate(kit: Kit) -> None:
     """Raise where the kit's certificate is somebody else's, or of another time."""
-    from cryptography import x509
     from cryptography.x509.oid import NameOID
 
     path = _file(kit, "crt")
-    try:
-        certificate = x509.load_pem_x509_certificate(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: not a certificate that can be read ({error!s:.100})") from error
+    certificate = _loaded(path)
     now = datetime.now(UTC)
     first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     if now < first:
@@ -30,7 +31,20 @@ def check_certificate(kit: Kit) -> None:
         raise InputError(f"{path}: was valid until {last:%Y-%m-%d %H:%M} UTC; the consortium needs new kits")
     names = [str(name.value) for name in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
     if names != [kit.name]:
-        raise InputError(f"{path}: is the certificate of {' '.join(names) or 'nobody'!r}, the kit is of {kit.name!r}")
+        whose = f"{' '.join(names) or 'nobody'!r:.80}"
+        raise InputError(f"{path}: is the certificate of {whose}, the kit is of {kit.name!r}")
+
+
+def _loaded(path: Path) -> "x509.Certificate":
+    """Return a certificate that somebody else may have written, with dates and a subject that can be read."""
+    from cryptography import x509
+
+    try:
+        certificate = x509.load_pem_x509_certificate(path.read_bytes())
+        _ = certificate.subject, certificate.not_valid_before_utc, certificate.not_valid_after_utc  # read late
+    except Exception as error:  # a damaged certificate fails in many ways
+        raise InputError(one_line(f"{path}: not a certificate that can be read ({error!s:.100})")) from error
+    return certificate
 
 
 def _file(kit: Kit, suffix: str) -> Path:
@@ -50,12 +64,9 @@ def check_key(kit: Kit) -> None:
 
 def ending(kit: Kit) -> str:
     """Return a warning where the kit's certificate, or the root that it hangs on, ends soon; else nothing."""
-    from cryptography import x509
-
     ends = []
     for path in (_file(kit, "crt"), kit.path / "startup" / "rootCA.pem"):
-        certificate = x509.load_pem_x509_certificate(path.read_bytes())
-        ends.append((certificate.not_valid_after_utc, path.name))
+        ends.append((_loaded(path).not_valid_after_utc, path.name))
     last, name = min(ends)
     days = (last - datetime.now(UTC)).days
     if days > WARN_DAYS:
@@ -65,7 +76,5 @@ def ending(kit: Kit) -> str:
 
 def holds_until(kit: Kit) -> str:
     """Return until when the kit's certificate is valid, in words."""
-    from cryptography import x509
-
-    certificate = x509.load_pem_x509_certificate(_file(kit, "crt").read_bytes())
+    certificate = _loaded(_file(kit, "crt"))
     return f"of {kit.name}, valid until {certificate.not_valid_after_utc:%Y-%m-%d}"

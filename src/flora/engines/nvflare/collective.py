@@ -12,14 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from flora.core.codec import read
 from flora.core.collective import Integers
+from flora.core.documents import object_in
+from flora.core.rules import Sentence, Total, one_line
 from flora.engines.nvflare.hub import MOST_BYTES, Call, HubAnswer, call_to_headers
-from flora.errors import CollectiveError
+from flora.errors import CollectiveError, InputError, WireError
 
 CHANNEL, REDUCE, BEAT = "flora", "reduce", "beat"
 HEADER = "flora"  # one header with all of ours in it, as JSON
 CALL_SECONDS = 15.0  # for one message and its answer; the aggregator answers after 5 in any case
 TRIES = 3
+MOST_HEADER = 100_000  # characters: a gathering of many parties lists as many lengths
 
 
 def message(document: dict[str, Any], payload: bytes = b"") -> Any:
@@ -30,14 +34,21 @@ def message(document: dict[str, Any], payload: bytes = b"") -> Any:
 
 
 def header_of(received: Any) -> dict[str, Any]:
-    """Return our header of a cell message; raise ValueError where it is not one."""
+    """Return our header of a cell message, or raise a :class:`WireError` where it is not one."""
     text = received.get_header(HEADER)
-    if not isinstance(text, str) or len(text) > 10_000:
-        raise ValueError("not a message of flora")
-    document = json.loads(text)
-    if not isinstance(document, dict):
-        raise ValueError("not a message of flora")
-    return document
+    if not isinstance(text, str) or len(text) > MOST_HEADER:
+        raise WireError("not a message of flora")
+    return object_in(text, "a header", WireError)
+
+
+@dataclass(frozen=True)
+class AnswerHeader:
+    """What the aggregator says beside the bytes of an answer."""
+
+    state: Sentence
+    number: Total
+    lengths: tuple[Total, ...]
+    reason: str
 
 
 def answer_to_message(answer: HubAnswer) -> Any:
@@ -58,12 +69,11 @@ def answer_to_message(answer: HubAnswer) -> Any:
 def answer_from_message(received: Any) -> HubAnswer | None:
     """Return the hub's answer, or None where NVFlare answers in its place: nobody is there, or not in time."""
     try:
-        document = header_of(received)
-        lengths = tuple(int(n) for n in document["lengths"])
+        header = read(AnswerHeader, header_of(received))
         data = bytes(received.payload or b"")
-        return HubAnswer(str(document["state"]), int(document["number"]), lengths, data, str(document["reason"])[:500])
-    except (ValueError, KeyError, TypeError):
+    except (InputError, TypeError):
         return None
+    return HubAnswer(header.state, header.number, header.lengths, data, one_line(header.reason)[:500])
 
 
 @dataclass

@@ -1,12 +1,14 @@
 """Who takes part, and the folder that each one was handed."""
 
-import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
+from flora.core.documents import MIB, contents, object_in
+from flora.core.rules import one_line
 from flora.errors import InputError
 
 AGGREGATOR, SCIENTIST, AUTHORITY = "aggregator", "scientist", "authority"
@@ -14,6 +16,8 @@ PARTY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
 RESERVED = {AGGREGATOR, SCIENTIST, AUTHORITY, "server", "admin"}
 SCHEMES = ("grpc", "tcp")
+ROLES = ("party", AGGREGATOR, SCIENTIST)
+MOST_PARTIES = 1000
 MARK = "flora-kit.json"
 USER = "scientist@flora.example.org"  # the name in the certificate of who may submit runs
 
@@ -35,13 +39,13 @@ class Consortium:
             raise InputError(f"aggregator: the host name that the parties dial, got {self.aggregator!r:.80}")
         if not isinstance(self.port, int) or isinstance(self.port, bool) or not 0 < self.port < 65536:
             raise InputError(f"port: a whole number from 1 to 65535, got {self.port!r:.80}")
-        if self.scheme not in SCHEMES:
+        if not isinstance(self.scheme, str) or self.scheme not in SCHEMES:
             raise InputError(f"scheme: must be one of {list(SCHEMES)}, got {self.scheme!r:.80}")
         self._check_parties()
 
     def _check_parties(self) -> None:
-        if not self.parties:
-            raise InputError("parties: a consortium needs at least one party")
+        if not 1 <= len(self.parties) <= MOST_PARTIES:
+            raise InputError(f"parties: a consortium has 1 to {MOST_PARTIES} parties, got {len(self.parties)}")
         for name in self.parties:
             if not isinstance(name, str) or not PARTY_NAME.fullmatch(name):
                 raise InputError(f"parties: a name is of letters, digits, - and _, at most 63, got {name!r:.80}")
@@ -49,9 +53,9 @@ class Consortium:
                 raise InputError(f"parties: the name {name!r} is reserved")
             if name.lower() == self.aggregator.lower():  # its certificate would be that party's
                 raise InputError(f"parties: the name {name!r} is the aggregator's host")
-        lower = [name.lower() for name in self.parties]
+        count = Counter(name.lower() for name in self.parties)
         for name in self.parties:
-            if lower.count(name.lower()) > 1:
+            if count[name.lower()] > 1:
                 raise InputError(f"parties: names must differ, {name!r} comes twice")
 
     @classmethod
@@ -59,16 +63,20 @@ class Consortium:
         """Read ``consortium.yml``."""
         import yaml
 
-        if not path.is_file():
-            raise InputError(f"{path}: no such file")
         try:
-            document = yaml.safe_load(path.read_text("utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise InputError(f"{path}: not a YAML file ({str(error).splitlines()[0]})") from error
+            text = contents(path, MIB).decode("utf-8-sig")
+            if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+                raise ValueError("an alias is not allowed")  # a few of them can stand for a list without end
+            document = yaml.safe_load(text)
+        except InputError:
+            raise
+        except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:  # also a date that is none
+            words = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(one_line(f"{path}: not a YAML file ({words:.200})")) from error
         try:
             return cls.from_document(document)
         except InputError as error:
-            raise InputError(f"{path}: {error}") from error
+            raise InputError(one_line(f"{path}: {error}")) from error
 
     @classmethod
     def from_document(cls, document: Any) -> Self:
@@ -100,10 +108,12 @@ class Kit:
     def open(cls, path: Path, *roles: str) -> Self:
         """Return the kit in a folder, which must be of one of the roles."""
         try:
-            mark = json.loads((path / MARK).read_bytes())
+            mark = object_in(contents(path / MARK, MIB), MARK)
             kit = cls(path.resolve(), mark["role"], mark["name"], Consortium.from_document(mark["consortium"]))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, InputError, KeyError) as error:
             raise InputError(f"{path}: is not a kit of flora project (no good {MARK})") from error
+        if kit.role not in ROLES or not isinstance(kit.name, str) or not kit.name.isprintable():
+            raise InputError(f"{path}: is not a kit of flora project (no good {MARK})")
         if kit.role not in roles:
             raise InputError(f"{path}: is the kit of {kit.whose}, need one of {' or '.join(roles)}")
         return kit

@@ -255,7 +255,7 @@ class FloraController(Controller):  # type: ignore[misc]
             document = header_of(request)
             if party in self._plan.parties:
                 self._heartbeats.heard(party, (int(document["done"]), int(document["total"])))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             return
 
     def _tick(self) -> None:

@@ -15,6 +15,7 @@ from nvflare.apis.fl_constant import ReturnCode
 from nvflare.apis.shareable import make_reply
 
 from flora.core.codec import read, to_document
+from flora.core.documents import MIB, contents, object_in
 from flora.core.masks import Masking
 from flora.core.workers import workers
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, CellCollective, message
@@ -50,7 +51,8 @@ class Settings:
     @classmethod
     def read(cls, kit: Kit) -> "Settings":
         """Read what :meth:`write` kept."""
-        return read(cls, json.loads((kit.state / "party.json").read_bytes()))
+        file = kit.state / "party.json"
+        return read(cls, object_in(contents(file, MIB), str(file)), str(file))
 
 
 @dataclass

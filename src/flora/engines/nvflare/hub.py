@@ -4,6 +4,7 @@ It holds no thread while it waits. A call may be repeated, as a party does when 
 is kept, and the last sum is handed out again.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from flora.core.collective import sum_of_integers
+from flora.errors import WireError
 
 MOST_BYTES = 256 * 2**20  # of one contribution
 PATIENCE = 5.0  # seconds after which a waiting party is told to ask again, so that both sides know of each other
@@ -39,7 +41,7 @@ class Call:
             return f"a call of the kind {self.kind!r:.20}"
         if size > MOST_BYTES:
             return f"a message of {size} bytes, where {MOST_BYTES} are allowed"
-        if self.kind != "gather" and size != 8 * int(np.prod(self.shape, dtype=np.int64)):
+        if self.kind != "gather" and size != 8 * math.prod(self.shape):
             return f"{size} bytes for a {self.words}"
         return None
 
@@ -173,11 +175,11 @@ def call_to_headers(call: Call) -> dict[str, Any]:
 
 
 def call_from_headers(headers: Mapping[str, Any]) -> Call:
-    """Read what :func:`call_to_headers` made; raise ValueError where it is anything else."""
+    """Read what :func:`call_to_headers` made, or raise a :class:`WireError` where it is anything else."""
     step, number, kind, shape = (headers.get(name) for name in ("step", "number", "kind", "shape"))
     whole = [step, number, *(shape if isinstance(shape, list) else [None])]
     if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**53 for n in whole):
-        raise ValueError("a call has a step, a number and a shape of whole numbers")
+        raise WireError("a call has a step, a number and a shape of whole numbers")
     if not isinstance(kind, str) or len(whole) > 10:
-        raise ValueError("a call has a kind, and a shape of few axes")
+        raise WireError("a call has a kind, and a shape of few axes")
     return Call(step, number, kind, tuple(shape))  # type: ignore[arg-type]  # checked above

@@ -5,11 +5,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from flora.core.codec import read, to_document
+from flora.core.documents import object_in
+from flora.core.rules import Name
 from flora.engines.nvflare.kits import ENGINE
-from flora.errors import InputError
+from flora.errors import InputError, WireError
 from flora.program.request import Request
 
 APP, NAME = "app", "flora"
@@ -74,10 +76,23 @@ class Run:
         """Read what :meth:`to_json` wrote."""
         if len(text) > MOST_REQUEST:
             raise InputError(f"a run has at most {MOST_REQUEST} characters, got {len(text)}")
-        document = json.loads(text)
-        request = read(Request, document["request"], "request")
-        given = tuple(map(str, document.get("given", ())))
-        return cls(document["consortium"], tuple(document["parties"]), request, document["left_out"], given)
+        written = read(_Written, object_in(text, "a run", WireError))
+        return cls(written.consortium, written.parties, written.request, written.left_out, written.given)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What :meth:`Run.to_json` writes."""
+
+    consortium: Name
+    parties: tuple[Name, ...]
+    request: Request
+    left_out: Mapping[str, Literal["run", "training"]]
+    given: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(text, str) for text in self.given):  # a file's text may be longer than any other
+            raise WireError("given: must be a list of the texts of files")
 
 
 def _digests(texts: Sequence[str]) -> list[str]:

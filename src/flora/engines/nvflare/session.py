@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import logging
 import shutil
 import sys
@@ -15,14 +14,17 @@ from tempfile import TemporaryDirectory
 from threading import current_thread
 from typing import Any, TextIO
 
+from flora.core.documents import MOST_BYTES, contents, object_in
+from flora.core.rules import one_line, shown
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.job import CLASSES, Run, write_job
-from flora.errors import FloraError
+from flora.errors import FloraError, WireError
 
 CALLS = 4.0  # a party that is connected calls every 3 seconds
 OURS = "flora"  # how the names of our own threads begin
 STATUS, RESULT = "flora-status", "flora-run"
+STATES = ("finished", "lost", "stopped", "failed")
 
 
 class NoAggregatorError(FloraError):
@@ -152,8 +154,15 @@ def session(kit: Kit, seconds: float = 10.0) -> Iterator[Session]:
 
 def read_outcome(folder: Path) -> dict[str, Any]:
     """Return what the aggregator wrote of a run's end."""
-    document: dict[str, Any] = json.loads((folder / "outcome.json").read_bytes())
-    return document
+    file = folder / "outcome.json"
+    document = object_in(contents(file, MOST_BYTES, WireError), file.name, WireError)
+    parties, words = document.get("parties", []), [document.get(name, "") for name in ("error", "step")]
+    listed = isinstance(parties, list) and all(isinstance(party, str) for party in parties)
+    if document.get("state") not in STATES or not listed or not all(isinstance(text, str) for text in words):
+        raise WireError(f"{file.name}: must say how a run ended ({', '.join(STATES)}), got {shown(document)}")
+    if not isinstance(document.get("traffic", {}), dict):
+        raise WireError(f"{file.name}: its traffic must be a JSON object, got {shown(document['traffic'])}")
+    return {**document, "error": "\n".join(map(one_line, document.get("error", "").splitlines())), "parties": parties}
 
 
 def _words(error: Exception) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flora.core.collective import Alone, Collective
+from flora.core.rules import one_line, shown
 from flora.errors import DataError, InputError, SpaceError
 from flora.models.arrays import document_of, document_to_bytes
 from flora.models.encoded_fold import EncodedFold
@@ -129,7 +130,9 @@ class AnyEstimator:
         votes = not rows.schema.classes or len(np.unique(rows.y)) > 1
         data = self._own_model(config, rows, encoding, derived_seed(seed, "fit", collective.rank)) if votes else b""
         counts = collective.allgather(str(len(rows)).encode())
-        given = [(int(count), model) for count, model in zip(counts, collective.allgather(data), strict=True) if model]
+        given = [
+            (_count_of(count), model) for count, model in zip(counts, collective.allgather(data), strict=True) if model
+        ]
         if not given:
             raise DataError(f"{self.name}: each party has one class only, and none has a model to vote with")
         parties = {_file_name(k): model for k, (_, model) in enumerate(given)}
@@ -139,15 +142,24 @@ class AnyEstimator:
 
     def load(self, files: Mapping[str, bytes], schema: Schema) -> "SoftVote":
         """Return the model that :meth:`SoftVote.files` wrote. What it holds must be what its name says."""
-        encoding = Encoding.from_json(document_of(files, "encoding.json"))
+        encoding = Encoding.from_json(document_of(files, "encoding.json"), schema)
         counts = document_of(files, "weights.json").get("rows")
-        if not isinstance(counts, list) or not counts or not all(type(c) is int and c > 0 for c in counts):
+        if not isinstance(counts, list) or not counts or not all(type(c) is int and 0 < c < 2**53 for c in counts):
             raise InputError(f"weights.json: rows must be a list of whole numbers of at least 1, got {counts!r:.80}")
         expected = {"weights.json", "encoding.json", *map(_file_name, range(len(counts)))}
         if set(files) != expected:
-            raise InputError(f"a vote of {len(counts)} parties has the files {sorted(expected)}, got {sorted(files)}")
+            odd = sorted(set(files) ^ expected)[0]
+            raise InputError(
+                f"a vote of {len(counts)} parties has a model of each, and {odd!r:.80} is too many or missing"
+            )
         models = tuple(read_stored(_file_name(k), files[_file_name(k)], self.kind) for k in range(len(counts)))
-        return SoftVote(models, tuple(counts), encoding, len(schema.classes), files)
+        vote = SoftVote(models, tuple(counts), encoding, len(schema.classes), files)
+        try:
+            vote.predict(np.full((1, len(schema.columns)), np.nan))
+        except Exception as error:  # an estimator's parts may be anything that its class never makes
+            words = one_line(f"{type(error).__name__}: {error!s:.200}")
+            raise InputError(f"the parties' models do not fit the schema ({words})") from error
+        return vote
 
     def _own_model(self, config: Config, rows: Rows, encoding: Encoding, seed: int) -> bytes:
         def fit(X: Floats, y: NDArray[Any]) -> bytes:
@@ -213,6 +225,13 @@ class SoftVote:
         dense = self.encoding(X)
         answers = np.stack([answer(model, dense) for model in self.models])
         return np.asarray(np.tensordot(np.array(self.rows) / sum(self.rows), answers, axes=1))
+
+
+def _count_of(sent: bytes) -> int:
+    """Return the number of rows that a party states."""
+    if not sent.isdigit() or len(sent) > 16:
+        raise InputError(f"a party states its number of rows as {shown(bytes(sent))}")
+    return int(sent)
 
 
 def _file_name(rank: int) -> str:

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flora.core.archive import archive_of, members_of
+from flora.core.rules import one_line
 from flora.errors import InputError
+from flora.models.estimator.tree_check import check_trees
 
 # numpy parses an array's header as Python, and CPython 3.11 cannot do so in two threads at once
 # (https://github.com/python/cpython/issues/106905); parties may be threads.
@@ -111,15 +113,16 @@ def read_stored(name: str, data: bytes, kind: type[Any]) -> Any:
         types = get_untrusted_types(data=data)
         for path in types:
             if path != "collections.OrderedDict" and not _is_class_of(path, packages):
-                raise InputError(f"{name}: may hold data and classes of {sorted(packages)}, got {path}")
+                raise InputError(f"{name}: may hold data and classes of {sorted(packages)}, got {one_line(path[:80])}")
         with _ONE_READER:
             model = loads(data, trusted=types)
     except InputError:
         raise
     except Exception as error:  # whatever is wrong with the file, it is not a model
-        raise InputError(f"{name}: not a model that skops can read ({error})") from error
+        raise InputError(one_line(f"{name}: not a model that skops can read ({error!s:.200})")) from error
     if type(model) is not kind:
         raise InputError(f"{name}: must hold a {kind.__name__}, got a {type(model).__name__}")
+    check_trees(name, model)
     return model
 
 

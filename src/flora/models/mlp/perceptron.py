@@ -16,6 +16,7 @@ from flora.problem.schema import Schema, Task
 
 Floats = NDArray[np.float64]
 Sizes = tuple[int, int, int]  # inputs, hidden units, outputs
+MOST_HIDDEN = 10**6  # units of a stored network
 ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
     "identity": lambda x: x,
     "logistic": expit,
@@ -60,11 +61,11 @@ class PerceptronModel:
     def from_files(cls, files: Mapping[str, bytes], schema: Schema) -> Self:
         """Return the model that :meth:`files` wrote."""
         document = document_of(files, "model.json")
-        encoding = Encoding.from_json(document.get("encoding", {}))
+        encoding = Encoding.from_json(document.get("encoding"), schema)
         hidden, activation, center, scale = (document.get(k) for k in ("hidden", "activation", "center", "scale"))
         if (
-            not isinstance(hidden, int)
-            or hidden < 1
+            type(hidden) is not int
+            or not 1 <= hidden <= MOST_HIDDEN
             or not isinstance(activation, str)
             or activation not in ACTIVATIONS
         ):

@@ -1,0 +1,114 @@
+"""Hostile input: every reader takes it or refuses it with a FloraError, in bounded time and memory.
+
+The short form runs in CI. ``make fuzz`` is the long one: ``FLORA_FUZZ`` is the number of cases for each reader, and
+``FLORA_FUZZ_SEED`` chooses others.
+"""
+
+import faulthandler
+import os
+import resource
+import signal
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from flora.core.rules import one_line
+from flora.errors import FloraError
+from tests.hostile.mutations import EDITS
+from tests.hostile.readers import READERS, Reader
+
+CASES = int(os.environ.get("FLORA_FUZZ", "150"))
+SEED = int(os.environ.get("FLORA_FUZZ_SEED", "0"))
+SECONDS = 20  # that one case may take, on a busy machine
+MOST_MEMORY = 64 * 2**20  # bytes by which one case may raise the process's peak, besides some copies of its input
+COPIES = 40
+MOST_WORDS = 12_000  # characters of a message: more than the longest text that it may quote
+
+
+class HangingError(BaseException):
+    """A reader did not come to an end; nothing that catches exceptions catches this."""
+
+
+@contextmanager
+def bounded(size: int) -> Iterator[None]:
+    """Raise where what is inside takes too long, or too much memory for an input of that size."""
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise HangingError(f"no end after {SECONDS} seconds")
+
+    before, earlier = peak(), signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    faulthandler.dump_traceback_later(3 * SECONDS, exit=True)  # where a library written in C does not end
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, earlier)
+        faulthandler.cancel_dump_traceback_later()
+    taken = peak() - before
+    assert taken <= MOST_MEMORY + COPIES * size, f"{taken} bytes of memory for an input of {size}"
+
+
+def peak() -> int:
+    """Return the most memory that this process has had, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def survives(read: Callable[[bytes], Any], data: bytes) -> None:
+    """Raise unless a reader takes the bytes, or refuses them in one line that can be printed."""
+    try:
+        with bounded(len(data)), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a library, on what it reads
+            read(data)
+    except FloraError as error:
+        words = str(error)
+        assert words.strip()
+        assert len(words) <= MOST_WORDS
+        assert "\n".join(map(one_line, words.split("\n"))) == words  # a table's problems are a table
+
+
+@cache
+def corpus(reader: Reader) -> tuple[bytes, ...]:
+    return tuple(reader.corpus())
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_a_reader_takes_what_is_valid(reader: Reader, tmp_path: Path) -> None:
+    taken = 0
+    for data in corpus(reader):
+        with suppress(FloraError):  # some documents are valid for another reader of the same name, or need others
+            reader.read(data, tmp_path)
+            taken += 1
+    assert taken > 0 or reader.name == "a journal"  # of which a file is always replaced
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_a_reader_survives_what_is_hostile(reader: Reader) -> None:
+    valid = corpus(reader)
+
+    @seed(SEED)
+    @settings(
+        max_examples=max(10, round(CASES * reader.share)),
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink),
+    )
+    @given(st.integers(0, len(valid) - 1), EDITS)
+    def survived(which: int, edits: list[tuple[int, int, int]]) -> None:
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            survives(lambda data: reader.read(data, Path(place)), reader.mutate(valid[which], edits))
+
+    with tempfile.TemporaryDirectory() as folder:
+        with suppress(FloraError), tempfile.TemporaryDirectory(dir=folder) as place:
+            reader.read(valid[0], Path(place))  # what it imports is not the case's
+        survived()

@@ -5,16 +5,16 @@ minimised in the published one. The centralised search stays in the published bo
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from flora.aggregator.aggregation import aggregate
+from flora.aggregator.inside import Inside
 from flora.aggregator.propose import recommend
-from flora.aggregator.surface import LossSurface, SurfaceChoice
+from flora.aggregator.surface import SurfaceChoice
 from flora.models import family_of
 from flora.problem.family import PAPER, space_of
-from flora.problem.space import Config, Points, SearchSpace
+from flora.problem.space import Config, SearchSpace
 from flora.problem.trials import PartyTrials
-from flora.surrogate.regressors import Losses
 
 BOXES = ("published", "wide")
 
@@ -37,26 +37,6 @@ def box_of(family: str, box: str) -> SearchSpace:
         return published
     wider = [replace(p, **WIDE[family].get(p.name, {})) for p in published.parameters]  # type: ignore[arg-type]
     return SearchSpace(tuple(wider), published.default)
-
-
-@dataclass(frozen=True)
-class Inside:
-    """A surface over the cube of the space that was searched, as one over the cube of a box inside it."""
-
-    surface: LossSurface
-    searched: SearchSpace
-    box: SearchSpace
-
-    def __call__(self, points: Points) -> Losses:
-        """Return the predicted loss at points of the box: (n, d) -> (n,)."""
-        return self.surface(self._outer(points))
-
-    def error(self, points: Points) -> Losses:
-        """Return the standard deviation of that belief: (n, d) -> (n,)."""
-        return self.surface.error(self._outer(points))
-
-    def _outer(self, points: Points) -> Points:
-        return self.searched.encode(self.box.decode(points))
 
 
 def recommended(parties: Sequence[PartyTrials], family: str, surface: str, seed: int) -> Config:

@@ -17,8 +17,9 @@ from flora.core.workers import workers
 from flora.engines import ENGINES, engine_of
 from flora.engines.files import CarriedFiles, read_files, with_files
 from flora.errors import DataError, InputError
-from flora.outcome.console import progress_bars, show_result
+from flora.outcome.console import show_result
 from flora.outcome.folder import RunFolder
+from flora.outcome.progress import run_progress
 from flora.problem.messages import Reply, Step
 from flora.problem.plan import at_least
 from flora.problem.trials import check_party_name
@@ -157,11 +158,14 @@ def tune(
 
     folder = RunFolder(work.out, _identity(tables, table, request))
     seconds: dict[str, float] = {}
-    with workers(work.jobs) as spread, progress_bars(sorted(tables), messages) as progress:
-        gates = [Gate(Party(name, source, folder.study(name), spread, progress)) for name, source in tables.items()]
+    with workers(work.jobs) as spread, run_progress(sorted(tables), messages, quiet=work.json) as progress:
+        gates = [
+            Gate(Party(name, source, folder.study(name), progress.counting(name, spread), progress.report))
+            for name, source in tables.items()
+        ]
         ask = engine_of(engine)(gates, jobs=work.jobs)
         ask = timed(_begun(with_files(given, ask) if given.trials else ask, folder), seconds)
-        outcome = drive(single_shot(request), ask)
+        outcome = drive(single_shot(request), progress.asking(ask))
     return finish(folder, result_of(outcome, request, seconds), outcome, work)
 
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from flora.aggregator.inside import Inside
 from flora.problem.space import Config, Points
 from flora.problem.trials import PartyTrials, Trial
-from flora_lab.paper.boxes import WIDE, Inside, box_of, recommended
+from flora_lab.paper.boxes import WIDE, box_of, recommended
 
 
 @pytest.mark.parametrize("family", WIDE)

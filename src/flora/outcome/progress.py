@@ -1,0 +1,168 @@
+"""How far a run is, step by step: bars in a terminal, and elsewhere a line every few seconds."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event, Lock, Thread
+from typing import TypeVar
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from flora.core.workers import Map
+from flora.problem.messages import Certify, Confirm, Reply, Search, Step
+from flora.program.drive import Ask
+
+A = TypeVar("A")
+B = TypeVar("B")
+SECONDS = 10.0  # between two lines, where there is no terminal
+MOST_BARS = 12  # with more parties there is one bar for all
+WORDS = {
+    "describe": "columns",
+    "search": "search",
+    "confirm": "confirmation: configs measured",
+    "certify": "certificate",
+    "train": "training",
+}
+BETWEEN = "the aggregator decides"
+
+
+@dataclass
+class Stage:
+    """One step of a run, or what the aggregator does between two."""
+
+    name: str
+    words: str
+    total: int | None = None  # None: nobody knows beforehand
+    done: dict[str, int] = field(default_factory=dict)  # by party
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def count(self) -> int:
+        """What is done, at all parties together."""
+        return sum(self.done.values())
+
+    def line(self) -> str:
+        """Return how far it is, in words, with an estimate of what is left where there is one."""
+        seconds = time.monotonic() - self.began
+        far = f" {self.count} of {self.total}" if self.total else ""
+        left = ""
+        if self.total and 0 < self.count < self.total:
+            left = f", about {seconds * (self.total - self.count) / self.count:.0f} s left"
+        return f"{self.words}{far}, {seconds:.0f} s{left}"
+
+
+class RunProgress:
+    """Follows a run: who asks and who computes tells it, and ``show`` is told of each change."""
+
+    def __init__(self, parties: Sequence[str], show: Callable[[Stage], None]) -> None:
+        self.parties, self.show = tuple(parties), show
+        self.stage = Stage("", "begins")
+        self.steps = 0
+        self._lock = Lock()
+
+    def report(self, party: str, done: int, total: int) -> None:
+        """Take a party's word on its search."""
+        with self._lock:
+            if self.stage.name == Search.name:
+                self.stage.done[party] = done
+                self.stage.total = total * len(self.parties)
+                self.show(self.stage)
+
+    def asking(self, ask: Ask) -> Ask:
+        """Return the same engine, of whose steps is told."""
+
+        def told(step: Step) -> list[Reply]:
+            self._begin(step)
+            replies = list(ask(step))
+            self._enter(Stage("", BETWEEN))
+            return replies
+
+        return told
+
+    def counting(self, party: str, spread: Map) -> Map:
+        """Return the same map of a party, whose calls are counted: each measures one config."""
+
+        def counted(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
+            answers = spread(function, items)
+            with self._lock:
+                if self.stage.name == Confirm.name:
+                    self.stage.done[party] = self.stage.done.get(party, 0) + 1
+                    self.show(self.stage)
+            return answers
+
+        return counted
+
+    def _begin(self, step: Step) -> None:
+        total = (len(step.configs) + 1) * len(self.parties) if isinstance(step, Confirm) else None
+        words = WORDS.get(step.name, step.name)
+        if step.together and not isinstance(step, Certify):
+            self.steps += 1
+            words = f"{words} {self.steps}"
+        self._enter(Stage(step.name, words, total))
+
+    def _enter(self, stage: Stage) -> None:
+        with self._lock:
+            self.stage = stage
+            self.show(stage)
+
+
+@contextmanager
+def run_progress(parties: Sequence[str], console: Console, *, quiet: bool = False) -> Iterator[RunProgress]:
+    """Show how far a run is: bars in a terminal, elsewhere a line every ten seconds, nothing where that is wished."""
+    if quiet:
+        yield RunProgress(parties, lambda _: None)
+    elif console.is_terminal:
+        with _bars(parties, console) as found:
+            yield found
+    else:
+        with _lines(parties, console) as found:
+            yield found
+
+
+@contextmanager
+def _bars(parties: Sequence[str], console: Console) -> Iterator[RunProgress]:
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console) as bars:
+        tasks: dict[tuple[str, str], int] = {}
+
+        def bar(stage: Stage, party: str, done: int, total: int | None) -> None:
+            key = (f"{stage.began}", party)
+            if key not in tasks:
+                words = f"{stage.words} at {escape(party)}" if party else stage.words
+                tasks[key] = bars.add_task(words, total=total, count="")
+            count = f"{done}/{total}" if total else ""
+            bars.update(tasks[key], completed=done, total=total, count=count)  # type: ignore[arg-type]
+
+        def show(stage: Stage) -> None:
+            for key, task in tasks.items():  # what has ended stands still, and the aggregator's pauses go
+                if key[0] != f"{stage.began}":
+                    bars.stop_task(task)  # type: ignore[arg-type]
+                    bars.update(task, visible=bars.tasks[task].description != BETWEEN)  # type: ignore[arg-type]
+            if stage.name == Search.name and len(parties) <= MOST_BARS:
+                for party, done in stage.done.items():
+                    bar(stage, party, done, (stage.total or 0) // len(parties) or None)
+            else:
+                bar(stage, "", stage.count, stage.total)
+
+        yield RunProgress(parties, show)
+
+
+@contextmanager
+def _lines(parties: Sequence[str], console: Console) -> Iterator[RunProgress]:
+    over = Event()
+    found = RunProgress(parties, lambda _: None)
+
+    def tell() -> None:
+        while not over.wait(SECONDS):
+            console.print(found.stage.line(), markup=False, highlight=False, soft_wrap=True)
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        teller.join()

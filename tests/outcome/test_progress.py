@@ -1,0 +1,71 @@
+"""How far a run is."""
+
+import io
+import time
+
+import pytest
+from rich.console import Console
+
+from flora.core.workers import one_by_one
+from flora.engines.threads import in_process
+from flora.outcome.progress import BETWEEN, RunProgress, Stage, run_progress
+from flora.party.gate import Gate
+from flora.party.party import Party
+from flora.party.table import Table
+from flora.program.drive import drive
+from flora.program.request import Request
+from flora.program.single_shot import Outcome, single_shot
+from tests.conftest import two_moons
+
+
+def followed(progress: RunProgress) -> Outcome:
+    gates = [
+        Gate(Party(name, Table(two_moons(50, k), "kind"), None, progress.counting(name, one_by_one), progress.report))
+        for k, name in enumerate(progress.parties)
+    ]
+    request = Request(family="svm", trials=3, folds=2, confirm=2)
+    return drive(single_shot(request), progress.asking(in_process(gates)))
+
+
+def test_every_step_is_told_and_what_is_between_them() -> None:
+    told: list[str] = []
+    followed(RunProgress(["a", "b"], lambda stage: told.append(f"{stage.words} {stage.count}/{stage.total}")))
+    steps = list(dict.fromkeys(line.rsplit(" ", 1)[0] for line in told))
+    assert steps[:4] == ["columns", BETWEEN, "search", "confirmation: configs measured"]
+    assert "search 6/6" in told
+    assert "confirmation: configs measured 6/6" in told  # the default and two more, at two parties
+    assert any(line.startswith("training 1") for line in told)
+
+
+def test_a_terminal_has_bars_and_a_quiet_run_has_nothing() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with run_progress(["[b]a", "b"], console) as progress:
+        followed(progress)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(words in text for words in ("search at [b]a", "3/3", "confirmation: configs measured", "training 1"))
+    still = Console(file=io.StringIO(), force_terminal=True)
+    with run_progress(["a"], still, quiet=True) as progress:
+        followed(progress)
+    assert still.file.getvalue() == ""  # type: ignore[attr-defined]
+
+
+def test_many_parties_share_a_bar() -> None:
+    names = [f"p{k:02}" for k in range(13)]
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with run_progress(names, console) as progress:
+        progress.stage = Stage("search", "search")
+        for name in names:
+            progress.report(name, 1, 5)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "13/65" in text
+    assert "p07" not in text
+
+
+def test_elsewhere_a_line_every_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flora.outcome.progress.SECONDS", 0.01)
+    console = Console(file=io.StringIO(), width=100)
+    with run_progress(["a", "b"], console) as progress:
+        progress.stage = Stage("search", "search", 8, {"a": 2}, began=time.monotonic() - 30)
+        while "search" not in console.file.getvalue():  # type: ignore[attr-defined]
+            time.sleep(0.01)
+    assert "search 2 of 8, 30 s, about 90 s left" in console.file.getvalue()  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.exceptions import FitFailedWarning
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch, check_random_state, estimator_html_repr
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _num_samples, column_or_1d, indexable
 
@@ -27,6 +27,7 @@ from flora.program.request import Request
 from flora.program.single_shot import Outcome, single_shot
 from flora.sklearn.delegates import Delegates
 from flora.sklearn.family import GivenEstimator
+from flora.sklearn.html import summary
 from flora.sklearn.results import Watched, failures, rows_of, several, table_of
 from flora.sklearn.samples import InMemory, Samples, dealt, draws, splitter_of, stacked
 from flora.sklearn.scorers import accepts_weights, scoring_name, scoring_of
@@ -76,6 +77,7 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
         surface_: The loss surface.
         diagnoses_: Each party beside the others: whether it disagrees, and what they would recommend without it.
         trials_: The parties' trials, as :class:`flora.PartyTrials`.
+        recommended_params_, space_default_: The recommendation and the default as the estimator's parameters.
         parties_: The parties' names; ``notes_`` has what is to be said of them.
         scorer_, multimetric_, n_splits_, refit_time_, classes_, n_features_in_, feature_names_in_: As scikit-learn has
             them.
@@ -141,8 +143,7 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
             text = f"no groups: all {count} rows are one party's, {EVERYBODY!r}; groups= names the party of each row"
             warnings.warn(text, UserWarning, stacklevel=2)
             groups = [EVERYBODY] * count
-        routed = self._routed("fit", params)
-        return self._fit(X, y, [str(group) for group in groups], routed)
+        return self._fit(X, y, [str(group) for group in groups], self._routed("fit", params))
 
     def fit_parties(self, parties: Mapping[str, tuple[Any, ...]]) -> Self:
         """Tune and refit on ``{"a": (Xa, ya), "b": (Xb, yb)}``; a third member may be a dict of ``fit``'s params."""
@@ -232,8 +233,9 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
         self.n_splits_ = max(len(fits.folds) for each in kept.values() for fits in each)
         metric = family.scoring.searched
         self.cv_results_ = table_of(rows, metric)
-        use = found.verdict.decision == "use"
-        best = family.space.params(found.recommendation.config if use else found.space.default)
+        self.space_default_ = family.space.params(found.space.default)
+        self.recommended_params_ = family.space.params(found.recommendation.config)
+        best = self.recommended_params_ if found.verdict.decision == "use" else self.space_default_
         self.best_index_ = self._best_index([row.step != "search" and row.params == best for row in rows])
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         if not callable(self.refit):
@@ -274,6 +276,11 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
             .add(estimator=self.estimator, method_mapping=fit)
             .add(scorer=scorer, method_mapping=score.add(caller="score", callee="score"))
         )
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: the answer, once there is one, and scikit-learn's diagram."""
+        diagram = str(estimator_html_repr(self))
+        return f"{summary(self)}{diagram}" if hasattr(self, "cv_results_") else diagram
 
     def _said(self, party: str, done: int, total: int) -> None:
         """Say how far a party's search is, as far as ``verbose`` wants it."""

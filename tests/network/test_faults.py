@@ -134,6 +134,23 @@ def test_a_refusal_reaches_the_scientist_as_a_sentence(opened: Open) -> None:
     assert not (network.folder / "out" / "result.json").exists()
 
 
+def test_sums_without_masks_are_refused_until_the_parties_allow_them_and_give_the_same_model(opened: Open) -> None:
+    network = opened().start()
+    run = network.tune("out", *LONG_TRAINING, "--unmasked")
+    assert run.wait() == 1
+    assert "refused 'train': this party's sums leave under masks alone" in run.text.replace("\n", " ")
+    for party in network.consortium.parties:
+        network.allow(party, unmasked_sums=True)
+    again = network.tune("out", *LONG_TRAINING, "--unmasked")
+    alone = network.in_process("alone", *LONG_TRAINING)
+    assert again.wait() == 0, again.text
+    assert_same(network, "out", alone)
+    entries = verify(network.kits / "south" / "state" / "audit.jsonl")
+    assert {entry.note for entry in entries if entry.what == "train: sums begin"} == {
+        "3 parties, no masks: the aggregator can read what this party adds"
+    }
+
+
 def test_ask_shows_what_leaves_and_a_no_keeps_it(opened: Open) -> None:
     network = opened({"north": 60, "south": 60})
     network.aggregator()

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from flora.core.codec import to_document
-from flora.core.collective import Alone, Integers
+from flora.core.collective import Alone, Collective, Integers
 from flora.core.threads import in_step
 from flora.errors import CollectiveError, ConsentError, FloraError, InputError
 from flora.models import family_of
@@ -30,7 +30,7 @@ from flora.problem.messages import Certify, Confirm, Describe, DescribeReply, Se
 from flora.problem.plan import SearchPlan
 from flora.problem.schema import Schema
 from flora.problem.space import Config
-from flora.problem.wire import read_reply, reply_text
+from flora.problem.wire import read_reply, reply_text, step_text
 from tests.conftest import SVM_SPACE, two_moons
 
 PLAN = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", trials=3, folds=2)
@@ -392,6 +392,47 @@ def test_parties_train_the_same_model_behind_gates_and_each_writes_down_its_sums
     sums = [verify(log.path)[1] for log in logs]
     assert [entry.what for entry in sums] == ["train: sums"] * 2
     assert sums[0].sha256 != sums[1].sha256  # of each party's own contributions
+
+
+@dataclass(frozen=True)
+class NoMasks:
+    """Masks that hide nothing; they note which step they are for."""
+
+    parties: tuple[str, ...]
+    steps: list[str] = field(default_factory=list)
+
+    def begin(self, collective: Collective, step: str) -> Collective:
+        self.steps.append(step)
+        return collective
+
+
+class TestMasks:
+    def test_sums_leave_under_them_and_the_log_says_with_whom(self, tmp_path: Path) -> None:
+        log, masks = log_in(tmp_path), NoMasks(("north", "south"))
+        gate = Gate(PARTY, Consent(), log, masks=masks)
+        assert gate.answer(TRAIN, Other()) == PARTY.answer(TRAIN)
+        assert masks.steps == [step_text(TRAIN)]
+        assert verify(log.path)[0].note == "2 parties, masked, with south; the other can subtract its own share"
+
+    def test_the_person_is_told(self) -> None:
+        person = Person()
+        with pytest.raises(ConsentError, match="said no"):
+            Gate(PARTY, person=person, masks=NoMasks(("north", "south"))).answer(TRAIN, Other())
+        assert person.asked[0].startswith("take part in 'train' with 2 parties: masked sums leave\n")
+
+    def test_without_them_nothing_leaves_and_nothing_is_written_down(self, tmp_path: Path) -> None:
+        log, other = log_in(tmp_path), Other()
+        with pytest.raises(ConsentError, match="this party's sums leave under masks alone"):
+            Gate(PARTY, Consent(), log).answer(TRAIN, other)
+        assert (other.sent, written(log)) == ([], [])
+
+    def test_a_line_of_the_log_has_room_for_any_number_of_names(self, tmp_path: Path) -> None:
+        log = log_in(tmp_path)
+        names = ("north", *(f"{k:060}" for k in range(1000)))
+        Gate(PARTY, log=log, masks=NoMasks(names)).answer(TRAIN, Other(size=1001))
+        note = verify(log.path)[0].note
+        assert note.startswith(f"1001 parties, masked, with {names[1]}, ")
+        assert hashlib.sha256(", ".join(names[1:]).encode()).hexdigest() in note
 
 
 class TestWatchedCollective:

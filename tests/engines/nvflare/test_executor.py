@@ -1,6 +1,7 @@
 """A party's side of a run: what comes passes the gate, what goes wrong leaves as a word, and all is written down."""
 
 import json
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,13 +11,14 @@ import pytest
 from nvflare.apis.shareable import Shareable
 
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.executor import FloraExecutor, Settings
+from flora.engines.nvflare.executor import FloraExecutor, Settings, masks_of
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, fill
 from flora.party.audit import verify
 from flora.party.consent import DataSource
+from flora.party.table import describe
 from flora.party.table_format import TableFormat
-from flora.problem.messages import Describe, DescribeReply, Search
+from flora.problem.messages import Describe, DescribeReply, Search, Train
 from flora.problem.plan import SearchPlan
 from flora.problem.wire import read_reply, step_text
 from tests.conftest import SVM_SPACE, two_moons
@@ -123,3 +125,29 @@ def test_a_search_goes_on_in_the_file_of_its_plan_and_table(kit: Kit) -> None:
     answered(kit, message_of(Search(plan)))
     assert len(list((kit.state / "studies").glob("*.db"))) == 2
     assert study.exists()
+
+
+def test_sums_are_masked_unless_the_aggregator_asks_for_none_or_nobody_else_is_there(kit: Kit) -> None:
+    masks = masks_of(kit, ORDER)
+    assert masks is not None
+    assert (masks.parties, masks.place) == (("north", "south"), "server.run 1")
+    assert masks_of(kit, replace(ORDER, masked=False)) is None
+    assert masks_of(kit, replace(ORDER, parties=("north",))) is None
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        (replace(ORDER, masked=False), "this party's sums leave under masks alone"),
+        (replace(ORDER, parties=("north",)), "this party adds up with at least 2 parties, and 1 are to take part"),
+    ],
+)
+def test_a_training_whose_sums_would_show_this_party_s_share_is_refused(
+    kit: Kit, order: StepHeader, words: str
+) -> None:
+    plan = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", 3, 3)
+    step = Train(plan, describe(two_moons(60, 1), "kind"), dict(SVM_SPACE.default))
+    answer, text = answered(kit, message_of(step, order))
+    assert (answer.state, text) == ("refused", "")
+    assert words in answer.words
+    assert [entry.what for entry in verify(kit.state / "audit.jsonl")] == ["no reply"]

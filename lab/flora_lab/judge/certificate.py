@@ -59,7 +59,9 @@ class CertifiedRun:
 def add_arguments(parser: Any) -> None:
     """Say what may be typed."""
     parser.add_argument("--tables", nargs="+", choices=list(TABLES), default=list(TABLES), help="(all)")
-    parser.add_argument("--families", nargs="+", choices=("hgb", "svm", "mlp"), default=["svm", "hgb"], metavar="NAME")
+    parser.add_argument(
+        "--families", nargs="+", choices=("hgb", "svm", "mlp"), default=["svm"], metavar="NAME", help="(svm)"
+    )
     parser.add_argument("--parties", nargs="+", type=int, default=[3], metavar="N", help="parties of a run (3)")
     for name, default, words in (
         ("trials", 20, "trials at each party"),

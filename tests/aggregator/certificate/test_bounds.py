@@ -134,11 +134,11 @@ class TestTwoPartiesByHand:
         assert found.parties["b"]["size"].value == pytest.approx(sizes[1])
 
     def test_no_loss_falls_below_the_floor(self) -> None:
-        """Two sizes say nothing of b's loss with all rows: of 0.35 all may go, and 0.01 may be added.
+        """Two sizes say nothing of b's loss with all rows: of 0.35 all may go, and two errors of 0.005 may be added.
 
         So b gives 0.3 + 0.01 - max(0, 0.3 - 0.35) = 0.31 at the default, where 0.05 is below the floor, and a 0.1.
         """
-        short = LearningCurve("b", AT, (CurvePoint(50, 0.36, 0.01), CurvePoint(100, 0.35, 0.01)))
+        short = LearningCurve("b", AT, (CurvePoint(50, 0.36, 0.005), CurvePoint(100, 0.35, 0.005)))
         found = certificate(pair(), curves=[short])
         assert value(found.bound) == pytest.approx(0.75 * 0.1 + 0.25 * 0.31)
         assert found.contributions["floor"] == pytest.approx(-0.25 * 0.05)

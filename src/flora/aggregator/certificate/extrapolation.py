@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,25 +30,22 @@ class Extrapolation:
     high: float
     reason: str = ""  # why it is not identified
 
-    @property
-    def most(self) -> float:
-        """The largest change, up or down, inside the interval."""
-        return max(abs(self.low), abs(self.high))
-
 
 def extrapolate(curve: LearningCurve, rows: int) -> Extrapolation:
     r"""Return what a power law :math:`c + a\,n^{-b}` says about ``rows`` rows.
 
     No exponent is chosen: each :math:`b` from 0.05 to 1.5 gets a least-squares fit and counts by its likelihood, so
     that a curve which does not tell the exponents apart has a wide interval. Where the points are no power law within
-    two errors, nothing is identified, and the loss may do anything between what it has done and no loss at all.
+    two errors, nothing is identified, and the loss may do anything between what it has done and no loss at all; one
+    that has only fallen so far may rise by twice its error.
     """
     last, losses = curve.points[-1], [point.loss for point in curve.points]
     if rows < last.rows:
         raise InputError(f"cannot extrapolate from {last.rows} rows down to {rows}")
     floor = 0.0 if min(losses) >= 0 else -math.inf  # what was never below 0 cannot fall below it
     span = max(losses) - min(losses)
-    unknown = Extrapolation(rows, None, -span, last.loss if floor == 0 else span, _too_little(curve))
+    rise = span if any(later > before for before, later in pairwise(losses)) else 2 * last.error
+    unknown = Extrapolation(rows, None, -rise, last.loss if floor == 0 else span, _too_little(curve))
     if unknown.reason:
         return unknown
     means, errors, slopes, misfits = np.array([_fit(curve, rows, exponent) for exponent in EXPONENTS]).T

@@ -175,6 +175,23 @@ class TestWholeRuns:
         _, without, _ = flora("tune", *party_files, *given[2:], "--out", tmp_path / "two")
         assert json.loads(with_schema)["config"] == json.loads(without)["config"]
 
+    def test_a_late_partys_file_goes_into_an_earlier_result(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        run, late, more = tmp_path / "run", tmp_path / "trials-west.json", tmp_path / "more"
+        asked = ["--target", "kind", *QUICK]
+        assert flora("tune", *party_files[:2], *asked, "--out", run)[0] == 0
+        assert flora("search", party_files[2], *asked, "--out", late)[0] == 0
+        assert flora("aggregate", run / "trials", late, "--out", more)[0] == 0
+        parties = json.loads((more / "result.json").read_text())["parties"]
+        assert [party["name"] for party in parties] == ["north", "south", "west"]
+        given = ["--given", *sorted((run / "trials").iterdir()), late]
+        code, printed, err = flora("tune", *party_files, *asked, *given, "--out", tmp_path / "whole", "--json")
+        assert code == 0, err
+        _, expected, _ = flora("tune", *party_files, *asked, "--out", tmp_path / "at-once", "--json")
+        assert json.loads(printed)["config"] == json.loads(expected)["config"]
+        assert json.loads(printed)["model_digest"] == json.loads(expected)["model_digest"]
+
     def test_aggregate_takes_csv_files(self, flora: Run, tmp_path: Path) -> None:
         space = tmp_path / "space.json"
         space.write_text('{"C": {"type": "real", "space": "log", "range": [0.01, 100], "default": 1.0}}')

@@ -85,6 +85,17 @@ def test_with_a_quorum_the_training_goes_on_without_the_lost_party(opened: Open)
     assert [party["name"] for party in answer["parties"]] == ["north", "south", "west"]
 
 
+def test_with_a_deadline_the_run_goes_on_without_who_is_late(opened: Open) -> None:
+    network = opened({"north": 60, "south": 60, "west": 20_000}).start()  # west searches for minutes
+    run = network.tune("out", *LONG_SEARCH, "--quorum", "2", "--deadline", "45")
+    assert run.wait() == 0, run.text
+    assert "party 'west' has not answered 'search' within 45 seconds" in run.text.replace("\n", " ")
+    answer = answer_of(network.folder / "out")
+    assert answer["missing"] == {"west": "it was late, and the run went on without it"}
+    alone = network.in_process("alone", *LONG_SEARCH, parties=["north", "south"])
+    assert bytes_of(network.folder / "out") == bytes_of(alone)
+
+
 def test_the_aggregator_killed_at_every_step_goes_on_from_its_journal(opened: Open) -> None:
     network = opened().start()
     run = network.tune("out", *LONG_TRAINING)

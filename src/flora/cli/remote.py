@@ -1,5 +1,6 @@
 """A run at the parties of a consortium, and the demonstration with processes of its own."""
 
+import math
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import fields, replace
@@ -17,6 +18,7 @@ from flora.cli.written import show_written
 from flora.engines.files import read_files
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import AGGREGATOR, SCIENTIST, Consortium, Kit
+from flora.engines.nvflare.job import Run
 from flora.engines.nvflare.kits import make_kits
 from flora.engines.nvflare.remote import Follower, run_for
 from flora.errors import InputError
@@ -48,23 +50,17 @@ def tune_consortium(options: "TuneOptions") -> dict[str, Any]:
     kit = Kit.open(Path(str(options.project)), AGGREGATOR, SCIENTIST)
     if options.quorum is not None and not 1 <= options.quorum <= len(kit.consortium.parties):
         raise InputError(f"--quorum: from 1 to the number of parties, got {options.quorum}")
+    if options.deadline is not None and not 0 < options.deadline < math.inf:
+        raise InputError(f"--deadline: a number of seconds above 0, got {options.deadline:g}")
     read_files(options.given)  # what is wrong with them is better said here
     given = tuple(path.read_text("utf-8") for path in options.given)
     request = options.request()
-    return tune_remotely(kit, request, options.work, quorum=options.quorum, wait=options.wait, given=given)
+    run = replace(run_for(kit, request), given=given, deadline=options.deadline)
+    return tune_remotely(kit, run, options.work, quorum=options.quorum, wait=options.wait)
 
 
-def tune_remotely(
-    kit: Kit,
-    request: Request,
-    work: WorkOptions,
-    *,
-    quorum: int | None,
-    wait: float,
-    given: tuple[str, ...] = (),
-) -> dict[str, Any]:
+def tune_remotely(kit: Kit, run: Run, work: WorkOptions, *, quorum: int | None, wait: float) -> dict[str, Any]:
     """Run a request at a kit's consortium, and write and show what came of it."""
-    run = replace(run_for(kit, request), given=given)
     folder = RunFolder(work.out, {**run.identity, "parties": list(run.parties)})
     with stoppable(), progress_bars(run.parties, messages) as progress:
         fetched = Follower(kit, run, note, progress, quorum, wait).follow()
@@ -90,7 +86,7 @@ def demonstrate(work: WorkOptions) -> dict[str, Any]:
                 data = _written(frames[kit.name], Path(folder) / f"{kit.name}.csv")
                 arguments = ["party", str(kit.path), "--data", str(data), "--target", "target"]
                 stack.enter_context(child(kit.name, arguments, note))
-            return tune_remotely(kits[0], request, work, quorum=None, wait=120.0)
+            return tune_remotely(kits[0], run_for(kits[0], request), work, quorum=None, wait=120.0)
 
 
 def _demo_run() -> tuple[Mapping[str, pd.DataFrame], Request]:

@@ -55,6 +55,7 @@ class TuneOptions:
     project: Path | None
     quorum: int | None
     unmasked: bool
+    deadline: float | None
     wait: float
     test: str | None
     work: WorkOptions
@@ -123,6 +124,9 @@ def add_arguments(parser: Any) -> None:
     network.add_argument("--quorum", type=int, metavar="N", help="go on without lost parties while N remain (all)")
     network.add_argument(
         "--unmasked", action="store_true", help="add up without masks: the aggregator sees each share (parties refuse)"
+    )
+    network.add_argument(
+        "--deadline", type=float, metavar="S", help="seconds for each step: who has not answered then is left out (any)"
     )
     network.add_argument(
         "--wait", type=float, default=600.0, metavar="S", help="seconds to wait for who is not there (%(default)g)"

@@ -206,6 +206,7 @@ class Result:
     model_digest: str | None = None
     schema: Schema | None = None
     notes: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)  # parties of the consortium, and why they are not in it
     certificate: Mapping[str, Any] | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     command: str | None = None

@@ -1,5 +1,6 @@
 """The aggregator's side of a run: whatever a party sends, it is taken over, or the run ends with its name."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 from nvflare.apis.shareable import Shareable
 
-from flora.engines.nvflare.controller import Asked, FloraController, PartyLostError, StoppedError
+from flora.engines.nvflare.controller import Asked, FloraController, PartyLateError, PartyLostError, StoppedError
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.hub import Hub
 from flora.engines.nvflare.job import Run
@@ -123,6 +124,18 @@ def test_a_stop_and_a_loss_are_told_apart(controller: FloraController, monkeypat
     controller._abort.triggered = True
     with pytest.raises(StoppedError):
         controller._check(asked)
+
+
+def test_who_has_not_answered_in_time_is_late(controller: FloraController) -> None:
+    controller._plan = replace(RUN, deadline=60.0)
+    asked = sends(controller, "north", letter("north"))
+    controller._check(asked)
+    asked.began -= 61.0
+    with pytest.raises(PartyLateError, match=r"party 'south' has not answered 'describe' within 60 seconds") as late:
+        controller._check(asked)
+    assert late.value.parties == ["south"]
+    controller._hub = Hub(1, ["north", "south"], lambda *_: None)  # parties that add up are waited for
+    controller._check(asked)
 
 
 def test_in_a_training_one_lost_party_is_enough(controller: FloraController, monkeypatch: pytest.MonkeyPatch) -> None:

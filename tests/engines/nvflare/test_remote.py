@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class Line:
             yield None
             return
         place = self.folder / job
-        (place / "trials").mkdir(parents=True)
+        (place / "trials").mkdir(parents=True, exist_ok=True)
         (place / "outcome.json").write_text(json.dumps({**outcome, "traffic": {}}))
         if outcome["state"] == "finished":
             (place / "result.json").write_text(result().to_text())
@@ -109,6 +110,35 @@ def test_with_a_quorum_the_run_goes_on_without_it(followed: Any) -> None:
     follower.follow()
     assert [run.left_out for run in line.runs] == [{}, {"south": "training"}]
     assert "going on without south (--quorum 2)" in said
+
+
+LATE = {"state": "late", "error": "party 'south' has not answered", "parties": ["south"], "step": "search"}
+
+
+def test_with_a_quorum_the_run_goes_on_without_who_is_late(followed: Any) -> None:
+    follower, line, said = followed([LATE, DONE], quorum=2)
+    follower.follow()
+    assert [run.left_out for run in line.runs] == [{}, {"south": "late"}]
+    assert line.runs[1].asked(training=False) == ["north", "west"]
+    assert "party 'south' has not answered" in said
+
+
+@pytest.mark.parametrize(("quorum", "words"), [(None, "2 have answered and all are"), (3, "3 are needed")])
+def test_too_many_who_are_late_end_the_run(followed: Any, quorum: int | None, words: str) -> None:
+    with pytest.raises(FloraError, match=rf"party 'south' has not answered; .*{words}"):
+        followed([LATE], quorum=quorum)[0].follow()
+
+
+def test_who_does_not_come_is_left_out_after_a_while(followed: Any) -> None:
+    follower, line, _ = followed([DONE], quorum=2, wait=-1.0)
+    line.present = ["north", "west"]
+    follower.follow()
+    assert [run.left_out for run in line.runs] == [{"south": "run"}]
+    follower, line, _ = followed([DONE], quorum=2)
+    follower.run = replace(follower.run, deadline=1e-9)
+    line.present = ["north", "west"]
+    follower.follow()
+    assert [run.left_out for run in line.runs] == [{"south": "late"}]
 
 
 @pytest.mark.parametrize(

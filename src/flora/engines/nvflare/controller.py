@@ -35,6 +35,13 @@ STATUS = "flora-status"  # what the scientist may ask a run for
 RESULT = "flora-run"  # the folder of a run's outcome, within NVFlare's
 
 
+MISSING = {
+    "run": "it was lost, and the run went on without it",
+    "late": "it was late, and the run went on without it",
+    "training": "it was lost in the training",
+}
+
+
 class PartyLostError(FloraError):
     """Parties that gave no sign of life."""
 
@@ -42,6 +49,15 @@ class PartyLostError(FloraError):
         self.parties, self.step = list(parties), step
         named = " and ".join(repr(party) for party in parties)
         super().__init__(f"party {named} was lost in the step {step!r}: no sign of life")
+
+
+class PartyLateError(FloraError):
+    """Parties that have not answered a step in time."""
+
+    def __init__(self, parties: Sequence[str], step: str, seconds: float) -> None:
+        self.parties, self.step = list(parties), step
+        named = " and ".join(repr(party) for party in parties)
+        super().__init__(f"party {named} has not answered {step!r} within {seconds:g} seconds (--deadline)")
 
 
 class StoppedError(FloraError):
@@ -59,6 +75,7 @@ class Asked:
     replies: dict[str, Reply] = field(default_factory=dict)
     fault: FloraError | None = None  # the first that came; being left in a training is never the cause
     left: str = ""
+    began: float = field(default_factory=time.monotonic)
 
     @property
     def missing(self) -> list[str]:
@@ -110,10 +127,14 @@ class FloraController(Controller):  # type: ignore[misc]
             ask = with_files(given, self._ask) if given.trials else self._ask
             outcome = drive(single_shot(self._plan.request), timed(ask, self._seconds))
             result = result_of(outcome, self._plan.request, self._seconds)
-            self._write(replace(result, notes=(*result.notes, *self._notes())), outcome)
+            missing = {party: MISSING[extent] for party, extent in sorted(self._plan.left_out.items())}
+            notes = [f"{party}: {words}" for party, words in missing.items()]
+            self._write(replace(result, notes=(*result.notes, *notes), missing=missing), outcome)
             self._end({"state": "finished"})
         except PartyLostError as error:
             self._end({"state": "lost", "error": str(error), "parties": error.parties, "step": error.step})
+        except PartyLateError as error:
+            self._end({"state": "late", "error": str(error), "parties": error.parties, "step": error.step})
         except StoppedError:
             self._end({"state": "stopped"})
         except FloraError as error:
@@ -121,10 +142,6 @@ class FloraController(Controller):  # type: ignore[misc]
         except Exception as error:
             self.logger.exception("flora")
             self._end({"state": "failed", "error": f"{type(error).__name__}: {error}", "input": False})
-
-    def _notes(self) -> list[str]:
-        words = {"run": "it was lost, and the run went on without it", "training": "it was lost in the training"}
-        return [f"{party}: {words[extent]}" for party, extent in sorted(self._plan.left_out.items())]
 
     def _write(self, result: Result, outcome: Outcome) -> None:
         """Write what the scientist fetches: the result, the trials in the parties' order, and the model."""
@@ -182,6 +199,9 @@ class FloraController(Controller):  # type: ignore[misc]
         lost = self._heartbeats.lost(asked.missing)
         if lost and (self._hub is not None or lost == asked.missing):
             raise PartyLostError(lost, asked.step.name)
+        limit = self._plan.deadline
+        if limit is not None and self._hub is None and asked.missing and time.monotonic() - asked.began > limit:
+            raise PartyLateError(asked.missing, asked.step.name, limit)
         if self._hub is not None and self._hub.over:
             raise FloraError(f"the training ended: {self._hub.over}")
         if asked.left:

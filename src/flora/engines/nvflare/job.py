@@ -3,13 +3,13 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from flora.core.codec import read, to_document
 from flora.core.documents import object_in
-from flora.core.rules import Name
+from flora.core.rules import Amount, Name
 from flora.engines.nvflare.kits import ENGINE
 from flora.errors import InputError, WireError
 from flora.program.request import Request
@@ -19,6 +19,9 @@ CLASSES = (f"{ENGINE}.controller.FloraController", f"{ENGINE}.executor.FloraExec
 MOST_REQUEST = 48 * 2**20
 
 
+Extent = Literal["run", "late", "training"]  # a party was lost or late and is not in the run, or lost in the training
+
+
 @dataclass(frozen=True)
 class Run:
     """A request to a consortium: which parties, and which were left out after they were lost."""
@@ -26,8 +29,9 @@ class Run:
     consortium: str
     parties: tuple[str, ...]
     request: Request
-    left_out: Mapping[str, str] = field(default_factory=dict)  # party -> "run", or "training" only
+    left_out: Mapping[str, Extent] = field(default_factory=dict)  # who is missing, and from what
     given: tuple[str, ...] = ()  # the texts of files that the parties exchanged before: trials, and replies
+    deadline: float | None = None  # seconds that a party has for a step that it answers by itself; None: any
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -43,7 +47,7 @@ class Run:
     @property
     def folder(self) -> str:
         """A name for the folder of its answers: without a party, the steps may be others."""
-        out = sorted(party for party, extent in self.left_out.items() if extent == "run")
+        out = sorted(party for party, extent in self.left_out.items() if extent != "training")
         return "-without-".join([self.digest, *out])
 
     @property
@@ -53,7 +57,7 @@ class Run:
 
     def asked(self, *, training: bool) -> list[str]:
         """Return who is asked in a step, in the order of their ranks."""
-        out = [p for p, extent in self.left_out.items() if training or extent == "run"]
+        out = [p for p, extent in self.left_out.items() if training or extent != "training"]
         return sorted(set(self.parties) - set(out))
 
     @property
@@ -61,14 +65,15 @@ class Run:
         """Those who must be there: who was left out of the training alone has answered all else."""
         return sorted(set(self.parties) - set(self.left_out))
 
-    def without(self, party: str, step: str) -> "Run":
-        """Return the run without a party that was lost in a step; what it sent before the training stays."""
-        return replace(self, left_out={**self.left_out, party: "training" if step == "train" else "run"})
+    def without(self, party: str, step: str, *, late: bool = False) -> "Run":
+        """Return the run without a party that was lost or late in a step; what it sent before the training stays."""
+        extent: Extent = "late" if late else "training" if step == "train" else "run"
+        return replace(self, left_out={**self.left_out, party: extent})
 
     def to_json(self) -> str:
         """Return the run as JSON."""
         document = {"parties": list(self.parties), "left_out": dict(self.left_out), **self.identity}
-        document["given"] = list(self.given)
+        document |= {"given": list(self.given), "deadline": self.deadline}
         return json.dumps(document, allow_nan=False)
 
     @classmethod
@@ -77,7 +82,7 @@ class Run:
         if len(text) > MOST_REQUEST:
             raise InputError(f"a run has at most {MOST_REQUEST} characters, got {len(text)}")
         written = read(_Written, object_in(text, "a run", WireError))
-        return cls(written.consortium, written.parties, written.request, written.left_out, written.given)
+        return cls(**{part.name: getattr(written, part.name) for part in fields(_Written)})
 
 
 @dataclass(frozen=True)
@@ -87,8 +92,9 @@ class _Written:
     consortium: Name
     parties: tuple[Name, ...]
     request: Request
-    left_out: Mapping[str, Literal["run", "training"]]
+    left_out: Mapping[str, Extent]
     given: tuple[Any, ...] = ()
+    deadline: Amount | None = None
 
     def __post_init__(self) -> None:
         if not all(isinstance(text, str) for text in self.given):  # a file's text may be longer than any other

@@ -110,9 +110,11 @@ class Follower:
                 self._lost.clear()
                 return
             left = len(self.run.present) - len(missing)
-            if missing and self.quorum is not None and left >= self.quorum and self._waited > self.wait:
+            patience = self.wait if self.run.deadline is None else self.run.deadline
+            if missing and self.quorum is not None and left >= self.quorum and self._waited > patience:
                 for party in missing:
-                    self._leave_out(party, "describe")
+                    self._leave_out(party, "describe", late=self.run.deadline is not None)
+                continue
             what = f"waiting for {', '.join(missing)} to connect" if missing else "another run is under way; waiting"
             self._patience(what)
             time.sleep(PAUSE)
@@ -162,12 +164,24 @@ class Follower:
                 else:
                     self._lost.add(party)
             return
+        if outcome["state"] == "late":
+            self._without_the_late(outcome)
+            return
         if outcome["state"] == "stopped":
             raise FloraError("the run was stopped by somebody else; the same command goes on from here")
         raise (InputError if outcome.get("input") else FloraError)(outcome["error"])
 
-    def _leave_out(self, party: str, step: str) -> None:
-        self.run = self.run.without(party, step)
+    def _without_the_late(self, outcome: dict[str, Any]) -> None:
+        left = len(self.run.asked(training=False)) - len(outcome["parties"])
+        if self.quorum is None or left < self.quorum:
+            needed = "all are needed" if self.quorum is None else f"{self.quorum} are needed (--quorum)"
+            raise FloraError(f"{outcome['error']}; {left} have answered and {needed}")
+        self.say(outcome["error"])
+        for party in outcome["parties"]:
+            self._leave_out(party, outcome["step"], late=True)
+
+    def _leave_out(self, party: str, step: str, *, late: bool = False) -> None:
+        self.run = self.run.without(party, step, late=late)
         self.say(f"going on without {party} (--quorum {self.quorum})")
 
     def _could_not_start(self, status: str | None) -> None:

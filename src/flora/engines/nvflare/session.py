@@ -24,7 +24,7 @@ from flora.errors import FloraError, WireError
 CALLS = 4.0  # a party that is connected calls every 3 seconds
 OURS = "flora"  # how the names of our own threads begin
 STATUS, RESULT = "flora-status", "flora-run"
-STATES = ("finished", "lost", "stopped", "failed")
+STATES = ("finished", "lost", "late", "stopped", "failed")
 
 
 class NoAggregatorError(FloraError):

@@ -227,9 +227,7 @@ def test_nothing_is_bounded_by_more_than_the_config_loses_itself() -> None:
     assert value(found.range) == pytest.approx(0.43, abs=1e-3)
     assert found.forms == {"paper": None, "iid": None}
     assert found.vacuous
-    words = (
-        "Of 262 configs, the theorem gives no bound below the range: what is trained may lose 0.43, and none is lower."
-    )
+    words = "Of 262 configs, the theorem gives no bound below the range, the 0.43 that what is trained may lose itself."
     assert words in found.summary
     unknown = certificate([replace(each, scoring="profit") for each in pair(error=0.1)])
     assert unknown.range is None

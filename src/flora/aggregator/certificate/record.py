@@ -94,7 +94,7 @@ class Certificate:
                 said.append(f"That says little: the losses that were tried differ by {self.spread.value:.3g} only.")
             return [*said, largest]
         none = f"Of {self.configs} configs, the theorem gives no bound below the range"
-        itself = "" if self.range is None else f": what is trained may lose {self.range.value:.3g}, and none is lower"
+        itself = "" if self.range is None else f", the {self.range.value:.3g} that what is trained may lose itself"
         return [*said, f"{none}{itself}."]
 
     def to_json(self) -> dict[str, Any]:

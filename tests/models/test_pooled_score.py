@@ -23,7 +23,7 @@ def trained(classes: int) -> tuple[Model, Rows]:
 def from_sums(model: Model, rows: Rows, scoring: str) -> float | None:
     parts = [score_sums(model, part, scoring) for part in uneven(rows)]
     total: Floats = np.sum(parts, axis=0)
-    return score_from(total, scoring, len(rows.schema.classes))
+    return score_from(total, model, scoring, len(rows.schema.classes))
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -60,11 +60,11 @@ def test_no_rows_and_a_missing_class_have_no_score() -> None:
     model, rows = trained(2)
     nothing = rows.take(np.arange(0))
     for scoring in ("balanced_accuracy", "neg_log_loss"):
-        assert score_from(score_sums(model, nothing, scoring), scoring, 2) is None
+        assert score_from(score_sums(model, nothing, scoring), model, scoring, 2) is None
     one_class = rows.take(np.flatnonzero(rows.y == 0))
-    assert score_from(score_sums(model, one_class, "balanced_accuracy"), "balanced_accuracy", 2) is None
+    assert score_from(score_sums(model, one_class, "balanced_accuracy"), model, "balanced_accuracy", 2) is None
     numbers, others = trained(0)
-    assert score_from(score_sums(numbers, others.take(np.arange(0)), "r2"), "r2", 0) is None
+    assert score_from(score_sums(numbers, others.take(np.arange(0)), "r2"), numbers, "r2", 0) is None
 
 
 def test_what_looks_at_probabilities_is_no_score_of_classes() -> None:

@@ -98,6 +98,15 @@ class ScoresOnTheWay(Protocol):
 
 
 @runtime_checkable
+class ScoresItself(Protocol):
+    """A model whose scoring only it knows, as a scikit-learn user's own."""
+
+    def score(self, rows: Rows) -> float:
+        """Return its score on rows."""
+        ...
+
+
+@runtime_checkable
 class TrainsTogether(Family, Protocol):
     """A family whose training hangs on exact sums alone: rows that are in one place may as well lie together."""
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import confusion_matrix, get_scorer
 
 from flora.errors import DataError
-from flora.models.family import Model
+from flora.models.family import Model, ScoresItself
 from flora.models.rows import Rows
 from flora.models.scored import quiet, score_of
 
@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 def score_sums(model: Model, rows: Rows, scoring: str) -> Floats:
     """Return one party's numbers; :func:`score_from` makes a score of their sum over the parties."""
     classes = len(rows.schema.classes)
+    if isinstance(model, ScoresItself):
+        return _weighted(score_of_party(model, rows, scoring), rows)
     if by_classes(scoring, classes):
         taken = confusion_matrix(rows.y, model.predict(rows.X), labels=np.arange(classes)) if len(rows) else 0
         return np.zeros(classes**2) + np.ravel(taken)
@@ -28,12 +30,13 @@ def score_sums(model: Model, rows: Rows, scoring: str) -> Floats:
         return np.array([len(y), y.sum(), np.square(y).sum(), np.square(missed).sum()])
     if scoring == "neg_log_loss":  # scikit-learn has none of rows of one class
         return np.array([len(rows), _log_likelihood(model, rows)])
-    score = score_of_party(model, rows, scoring)
-    return np.zeros(2) if score is None else np.array([len(rows), len(rows) * score])
+    return _weighted(score_of_party(model, rows, scoring), rows)
 
 
-def score_from(total: Floats, scoring: str, classes: int) -> float | None:
+def score_from(total: Floats, model: Model, scoring: str, classes: int) -> float | None:
     """Return the score on the rows of all parties, or None where they have none: no rows, or a class is missing."""
+    if isinstance(model, ScoresItself):
+        return float(total[1] / total[0]) if total[0] else None
     if by_classes(scoring, classes):
         return _score_of_classes(total.reshape(classes, classes), scoring)
     if scoring == "r2":
@@ -41,6 +44,10 @@ def score_from(total: Floats, scoring: str, classes: int) -> float | None:
         spread = squares - total_y**2 / rows if rows else 0.0
         return float(1 - missed / spread) if spread > 0 else None
     return float(total[1] / total[0]) if total[0] else None
+
+
+def _weighted(score: float | None, rows: Rows) -> Floats:
+    return np.zeros(2) if score is None else np.array([len(rows), len(rows) * score])
 
 
 def by_classes(scoring: str, classes: int) -> bool:

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
-from flora.models.family import Model
+from flora.models.family import Model, ScoresItself
 from flora.models.rows import Rows
 
 
 def score_of(model: Model, rows: Rows, scoring: str) -> float:
     """Return the model's scikit-learn score on the rows."""
+    if isinstance(model, ScoresItself):
+        return model.score(rows)
     if scoring in OF_LABELS and rows.schema.classes:
         return OF_LABELS[scoring](rows.y, model.predict(rows.X))
     scored = _Classifier(model, len(rows.schema.classes)) if rows.schema.classes else _Regressor(model)

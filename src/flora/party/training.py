@@ -106,7 +106,7 @@ def _losses_left_out(left: Sequence[Rows], model: Model, step: Train, training: 
     if step.apart:
         return [_loss_on(rows, model, scoring) for rows in left]
     total = training.add([score_sums(model, rows, scoring) for rows in left])
-    score = score_from(total, scoring, len(step.schema.classes))
+    score = score_from(total, model, scoring, len(step.schema.classes))
     return [None if score is None else loss_of(scoring, score)] * len(left)
 
 

@@ -13,7 +13,7 @@ from flora.models.family import Held, Model, Scores, Trained
 from flora.models.rows import Rows
 from flora.problem.schema import Schema, Task
 from flora.problem.space import Config, SearchSpace
-from flora.sklearn.samples import Samples
+from flora.sklearn.samples import Samples, together
 from flora.sklearn.scorers import Scoring
 from flora.sklearn.spaces import UserSpace
 
@@ -122,7 +122,44 @@ class GivenEstimator:
         """Refuse: here all rows are in one place."""
         raise NotImplementedError("FloraSearchCV refits the estimator itself")
 
+    def train_together(
+        self,
+        config: Config,
+        parties: Sequence[Rows],
+        seed: int,
+        held: Sequence[Held] | None = None,  # noqa: ARG002  (nothing is chosen inside)
+    ) -> "Trained[Fitted]":
+        """Fit a clone on the rows of all parties, as the refit does."""
+        whole = together([_samples(rows) for rows in parties])
+        return Trained(
+            Fitted(self.configured(config, seed).fit(whole.X, whole.y, **whole.fit_params), self.scoring), config
+        )
+
     def load(self, files: Mapping[str, bytes], schema: Schema) -> Model:
+        """Refuse: there is no file."""
+        raise NotImplementedError("FloraSearchCV stores no model")
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted estimator, which is scored as the user wants it."""
+
+    estimator: Any
+    scoring: Scoring
+
+    def score(self, rows: Rows) -> float:
+        """Return the score that the search goes by."""
+        return self.scoring(self.estimator, _samples(rows))[self.scoring.searched]
+
+    def predict(self, X: Any) -> Any:
+        """Return the estimator's own predictions."""
+        return self.estimator.predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the estimator's own probabilities."""
+        return self.estimator.predict_proba(X)
+
+    def files(self) -> Mapping[str, bytes]:
         """Refuse: there is no file."""
         raise NotImplementedError("FloraSearchCV stores no model")
 

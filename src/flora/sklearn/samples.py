@@ -132,6 +132,27 @@ def dealt(whole: Samples, names: Sequence[str], splitter: Any) -> dict[str, Samp
     return found
 
 
+def together(parts: Sequence[Samples]) -> Samples:
+    """Return the parties' samples one below the other."""
+    sizes = [len(part) for part in parts]
+
+    def joined(params: Sequence[Params]) -> Params:
+        return {name: _joined([each[name] for each in params], sizes) for name in params[0]}
+
+    return Samples(
+        stacked([part.X for part in parts]),
+        np.concatenate([part.y for part in parts]),
+        parts[0].schema,
+        joined([part.fit_params for part in parts]),
+        joined([part.score_params for part in parts]),
+    )
+
+
+def _joined(values: Sequence[Any], sizes: Sequence[int]) -> Any:
+    of_rows = all(_of_rows(value, size) for value, size in zip(values, sizes, strict=True))
+    return np.concatenate([np.asarray(value) for value in values]) if of_rows else values[0]
+
+
 def stacked(parts: Sequence[Any]) -> Any:
     """Return the parties' tables or arrays one below the other, in the kind that they are of."""
     from scipy import sparse

@@ -24,7 +24,7 @@ from flora.party.party import Party
 from flora.problem.schema import Schema, Task
 from flora.program.drive import drive
 from flora.program.request import Request
-from flora.program.single_shot import Outcome, single_shot
+from flora.program.single_shot import Outcome, recommend
 from flora.sklearn.delegates import Delegates
 from flora.sklearn.family import GivenEstimator
 from flora.sklearn.html import summary
@@ -179,7 +179,7 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
                 for name, samples in parties.items()
             ]
             # Parties in turn: their folds share the processes, and a user's estimator need not bear threads.
-            outcome = drive(single_shot(self._request(family, seed), lambda _: family), in_process(gates))
+            outcome = drive(recommend(self._request(family, seed), lambda _: family), in_process(gates))
         self._conclude(outcome, family, watched)
         self.parties_ = tuple(parties)
         if self.refit:
@@ -216,7 +216,6 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
             surface=SurfaceChoice(self.surface, self.regressor, self.alpha, self.weights),
             confirm=self.confirm,
             objective=self.objective,
-            trainings=0,
         )
 
     def _conclude(self, outcome: Outcome, family: GivenEstimator, watched: Mapping[str, Watched]) -> None:

@@ -38,7 +38,7 @@ def test_a_new_kit_is_good(made: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "days", "message"),
     [
-        ("north", (-9, -2), "was valid until .* UTC; the consortium needs new kits"),
+        ("north", (-9, -2), "was valid until .* UTC; do: flora certificate request"),
         ("north", (2, 9), "is valid from .* UTC on, and the clock says"),
         ("south", (-9, 9), "is the certificate of 'south', the kit is of 'north'"),
     ],

@@ -11,6 +11,7 @@ from flora.engines.nvflare import seams
 from flora.engines.nvflare.alarm import Alarm
 from flora.engines.nvflare.consortium import AGGREGATOR, USER, Kit
 from flora.engines.nvflare.guard import AggregatorGuard
+from flora.engines.nvflare.revocation import FILE, Revoked
 
 RUN = "run"
 
@@ -23,6 +24,7 @@ def install(workspace: str, run: str = "") -> None:
     seams.watch_commands(alarm)
     if not run:
         seams.keep_out_twins(parties, alarm)
+        seams.keep_out_revoked(Revoked(kit.path / "local" / FILE), alarm)
 
 
 def aggregator() -> int:

@@ -19,7 +19,7 @@ def check_certificate(kit: Kit) -> None:
     """Raise where the kit's certificate is somebody else's, or of another time."""
     from cryptography.x509.oid import NameOID
 
-    path = _file(kit, "crt")
+    path = file_of(kit, "crt")
     certificate = _loaded(path)
     now = datetime.now(UTC)
     first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc
@@ -28,7 +28,7 @@ def check_certificate(kit: Kit) -> None:
             f"{path}: is valid from {first:%Y-%m-%d %H:%M} UTC on, and the clock says {now:%Y-%m-%d %H:%M}"
         )
     if now > last:
-        raise InputError(f"{path}: was valid until {last:%Y-%m-%d %H:%M} UTC; the consortium needs new kits")
+        raise InputError(f"{path}: was valid until {last:%Y-%m-%d %H:%M} UTC; do: flora certificate request {kit.path}")
     names = [str(name.value) for name in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
     if names != [kit.name]:
         whose = f"{' '.join(names) or 'nobody'!r:.80}"
@@ -36,28 +36,39 @@ def check_certificate(kit: Kit) -> None:
 
 
 def _loaded(path: Path) -> "x509.Certificate":
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: a kit needs its certificate ({error.strerror})") from error
+    return loaded(data, str(path))
+
+
+def loaded(data: bytes, source: str) -> "x509.Certificate":
     """Return a certificate that somebody else may have written, with dates and a subject that can be read."""
     from cryptography import x509
 
     try:
-        certificate = x509.load_pem_x509_certificate(path.read_bytes())
+        certificate = x509.load_pem_x509_certificate(data)
         _ = certificate.subject, certificate.not_valid_before_utc, certificate.not_valid_after_utc  # read late
     except Exception as error:  # a damaged certificate fails in many ways
-        raise InputError(one_line(f"{path}: not a certificate that can be read ({error!s:.100})")) from error
+        raise InputError(one_line(f"{source}: not a certificate that can be read ({error!s:.100})")) from error
     return certificate
 
 
-def _file(kit: Kit, suffix: str) -> Path:
+def file_of(kit: Kit, suffix: str) -> Path:
+    """Return the kit's own certificate, or its key."""
     return kit.path / "startup" / f"{'server' if kit.role == AGGREGATOR else 'client'}.{suffix}"
 
 
 def check_key(kit: Kit) -> None:
     """Raise where the kit's private key is not there, or is there for everybody."""
-    path = _file(kit, "key")
+    path = file_of(kit, "key")
     try:
         mode = S_IMODE(path.stat().st_mode)
     except OSError as error:
-        raise InputError(f"{path}: a kit needs its private key ({error.strerror})") from error
+        raise InputError(
+            f"{path}: a kit needs its private key ({error.strerror}); do: flora certificate request {kit.path}"
+        ) from error
     if mode & 0o077:
         raise InputError(f"{path}: others can read this private key (mode {mode:04o}); do: chmod 600 {path}")
 
@@ -65,16 +76,16 @@ def check_key(kit: Kit) -> None:
 def ending(kit: Kit) -> str:
     """Return a warning where the kit's certificate, or the root that it hangs on, ends soon; else nothing."""
     ends = []
-    for path in (_file(kit, "crt"), kit.path / "startup" / "rootCA.pem"):
+    for path in (file_of(kit, "crt"), kit.path / "startup" / "rootCA.pem"):
         ends.append((_loaded(path).not_valid_after_utc, path.name))
     last, name = min(ends)
     days = (last - datetime.now(UTC)).days
     if days > WARN_DAYS:
         return ""
-    return f"warning: {name} ends in {days} days, on {last:%Y-%m-%d}; ask the consortium for a new kit before that"
+    return f"warning: {name} ends in {days} days, on {last:%Y-%m-%d}; before that: flora certificate request {kit.path}"
 
 
 def holds_until(kit: Kit) -> str:
     """Return until when the kit's certificate is valid, in words."""
-    certificate = _loaded(_file(kit, "crt"))
+    certificate = _loaded(file_of(kit, "crt"))
     return f"of {kit.name}, valid until {certificate.not_valid_after_utc:%Y-%m-%d}"

@@ -26,9 +26,10 @@ WITHIN = {
 REFUSED = ("clone_job", "operate", "shell_commands", "byoc", "server-predeployed-flwr")
 
 
-def make_kits(consortium: Consortium, out: Path) -> list[Kit]:
+def make_kits(consortium: Consortium, out: Path, *, own_keys: bool = False) -> list[Kit]:
     """Write a folder for the aggregator and one for each party; the authority's keys stay in ``authority``.
 
+    With ``own_keys`` the new parties' kits have neither key nor certificate: each party makes its own.
     Where ``out`` holds the same consortium, only the kits of new parties are made: the others' stay as they are.
     """
     require_nvflare()
@@ -43,6 +44,9 @@ def make_kits(consortium: Consortium, out: Path) -> list[Kit]:
     try:
         kits = [_aggregator_kit(consortium, made, out / AGGREGATOR)]
         kits += [_party_kit(consortium, made / party, out / party, party) for party in consortium.parties]
+        for party in new if own_keys else ():
+            for file in ("client.key", "client.crt"):
+                (out / party / "startup" / file).unlink()
         _write_json(authority / "consortium.json", _document(consortium))
     finally:
         shutil.rmtree(made)

@@ -7,12 +7,15 @@ Each function here replaces one function of NVFlare by one that asks first. Thei
 import json
 import threading
 import time
+import weakref
 from collections.abc import Collection
 from contextlib import suppress
+from datetime import datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from cryptography import x509
 from nvflare.fuel.f3.cellnet.core_cell import CoreCell
 from nvflare.fuel.f3.cellnet.defs import CellChannel, MessageHeaderKey, MessageType, ReturnCode
 from nvflare.fuel.f3.cellnet.utils import new_cell_message
@@ -35,6 +38,7 @@ from flora.engines.nvflare.guard import (
     run_of,
 )
 from flora.engines.nvflare.orders import Order, command_refusal, order_refusal
+from flora.engines.nvflare.revocation import Revoked
 
 NOTICE = 77  # an application number of our own beside NVFlare's 1: the aggregator tells a party's process one word
 TWIN_REFUSED, TWIN_TRIED = "twin-refused", "twin-tried"
@@ -44,6 +48,7 @@ NOTICES = {
     TWIN_TRIED: "somebody else has tried to connect with this kit, and the aggregator kept them out "
     "(if that was not you, the kit's key is stolen)",
 }
+LOOK = 1.0  # seconds between two looks at who is revoked
 PROBE = 3.0  # seconds in which a process that is there answers a ping
 
 
@@ -213,6 +218,57 @@ def _answers(manager: Any, sfm_conn: Any, name: str) -> bool:
     for other in _others(manager, sfm_conn, name):
         _hang_up(other.conn)
     return False
+
+
+def keep_out_revoked(revoked: Revoked, alarm: Alarm) -> None:
+    """Let no line stay open whose certificate is revoked, also in a run: none of its frames is taken any more."""
+    process = ConnManager.process_frame_task
+    managers: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def shut_out(sfm_conn: Any) -> bool:
+        why = revoked.refusal(certificate_of(sfm_conn.conn), _made(sfm_conn.conn))
+        if why:
+            address = (sfm_conn.conn.get_conn_properties() or {}).get(DriverParams.PEER_ADDR.value, "?")
+            alarm.refused(f"a line from {address}", why)
+            _hang_up(sfm_conn.conn)
+        return why != ""
+
+    @wraps(process)
+    def judged(manager: Any, sfm_conn: Any, frame: Any) -> Any:
+        managers.add(manager)
+        return None if _is_outside(sfm_conn) and shut_out(sfm_conn) else process(manager, sfm_conn, frame)
+
+    def watch() -> None:
+        while True:
+            time.sleep(LOOK)
+            if revoked.changed():
+                for line in [line for manager in managers for line in _lines(manager)]:
+                    with suppress(Exception):
+                        shut_out(line)
+
+    revoked.changed()
+    ConnManager.process_frame_task = judged
+    threading.Thread(target=watch, name="flora-revoked", daemon=True).start()
+
+
+def _lines(manager: Any) -> list[Any]:
+    known = [line for endpoint in list(manager.sfm_endpoints.values()) for line in list(endpoint.connections)]
+    return [line for line in known if _is_outside(line)]
+
+
+def _is_outside(sfm_conn: Any) -> bool:
+    return not isinstance(sfm_conn.conn, NullConnection) and sfm_conn.conn.connector.mode == Mode.PASSIVE
+
+
+def _made(conn: Any) -> datetime | None:
+    """Return when the certificate at the other end of a line was made; None where that cannot be found out."""
+    try:
+        if getattr(conn, "context", None) is not None:
+            pem = bytes(conn.context.auth_context()["x509_pem_cert"][0])
+            return x509.load_pem_x509_certificate(pem).not_valid_before_utc
+        return x509.load_der_x509_certificate(conn.sock.getpeercert(True)).not_valid_before_utc
+    except Exception:
+        return None
 
 
 def _notify(sfm_conn: Any, word: str) -> None:

@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 FEDERATIONS ?= 2
 
-.PHONY: demo test test-browser test-network fuzz check lint lock clean
+.PHONY: demo test test-browser test-network fuzz chaos check lint lock clean
 
 demo: .venv/runtime          ## a whole single-shot run on a bundled dataset
 	$(BIN)/flora demo
@@ -20,6 +20,9 @@ test-network: .venv/dev      ## aggregator and parties as processes on loopback,
 
 fuzz: .venv/dev              ## hostile input, the long form: so many cases for each reader; FLORA_FUZZ_SEED chooses others
 	FLORA_FUZZ=$${FLORA_FUZZ:-100000} $(BIN)/pytest --numprocesses logical --maxprocesses 8 tests/hostile
+
+chaos: .venv/dev             ## faults drawn by a seed, the long form: so many; FLORA_CHAOS_SEED chooses others
+	FLORA_CHAOS=$${FLORA_CHAOS:-200} $(BIN)/pytest -m network -o log_cli=true -o log_cli_level=WARNING tests/network/test_chaos.py
 
 check: lint test             ## all that must pass before a commit
 

@@ -7,6 +7,7 @@ import base64
 import gzip
 import io
 import json
+import tempfile
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ import numpy as np
 from flora.core.collective import Alone, Collective
 from flora.core.rules import one_line
 from flora.engines.files import is_reply, read_files
+from flora.engines.nvflare.adoption import adopt
 from flora.engines.nvflare.collective import CellCollective, header_of, message
 from flora.engines.nvflare.consortium import Consortium, Kit
 from flora.engines.nvflare.executor import Settings
@@ -26,6 +28,8 @@ from flora.engines.nvflare.guard import JOB
 from flora.engines.nvflare.hub import Call, Hub, call_from_headers, call_to_headers
 from flora.engines.nvflare.job import Run
 from flora.engines.nvflare.orders import Order, app_refusal, client_settings, order_refusal
+from flora.engines.nvflare.renewal import request_certificate, request_in
+from flora.engines.nvflare.revocation import read_revoked
 from flora.engines.nvflare.session import read_outcome
 from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, answer_of, fill, order_of
 from flora.errors import FloraError
@@ -48,6 +52,7 @@ from flora.problem.wire import read_letter, read_reply, read_step, reply_text, s
 from flora.program.journal import Journal
 from flora.program.request import Request
 from tests.conftest import SVM_SPACE, two_moons
+from tests.engines.nvflare.test_adoption import CLIENT, workspace
 from tests.hostile.mutations import Edit, Mutate, gzipped, inside, of_bytes, of_json, of_text
 from tests.outcome.report.cases import MIXED, Case, tuned
 from tests.problem.test_wire import EVERY_REPLY, EVERY_STEP, SCHEMA, TRIALS
@@ -216,8 +221,6 @@ def _journal(data: bytes, folder: Path) -> None:
 
 
 def _audit_log() -> list[bytes]:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         log = AuditLog(Path(folder) / "audit.jsonl")
         for k in range(3):
@@ -449,6 +452,18 @@ def _certificate(data: bytes, folder: Path) -> None:
     ending(kit)
 
 
+def _requests() -> list[bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        return [request_certificate(Kit(Path(folder), "party", "north", Consortium("c", "localhost", ("north",))))]
+
+
+def _adopted(data: bytes, folder: Path) -> None:
+    place = workspace(folder / "site", "fed_client.json", {})
+    (place / "startup" / "fed_client.json").write_bytes(data)
+    adopt(place)
+    Kit.open(place, "party")
+
+
 def _steps() -> list[bytes]:
     return [step_text(step).encode() for step in EVERY_STEP]
 
@@ -521,4 +536,7 @@ READERS = (
     Reader("an answer of the collective", _answers, of_json, _answer),
     Reader("a run's files at a party", _jobs, inside(_of_member), _order),
     Reader("a certificate", _certificates, _of_certificate, _certificate),
+    Reader("a request for a certificate", _requests, _of_certificate, lambda data, _: request_in(data)),
+    Reader("who is revoked", _json({"north": "2026-03-01T12:00:00+00:00"}), of_json, _file("r.json", read_revoked)),
+    Reader("a workspace of NVFlare's", _json(CLIENT), of_json, _adopted),
 )

@@ -28,6 +28,7 @@ COMMANDS = {  # each in a module with add_arguments and run; in the order of --h
     "report": ("flora.cli.report", "a run as one self-contained HTML page"),
     "compare": ("flora.cli.compare", "two runs side by side"),
     "project": ("flora.cli.project", "make the kits of a consortium: the aggregator's and each party's"),
+    "adopt": ("flora.cli.adopt", "add FLoRA to a workspace of a consortium that runs NVFlare already"),
     "certificate": ("flora.cli.certificate", "make a key of one's own, renew a certificate, shut out a stolen kit"),
     "party": ("flora.cli.party", "take part in a consortium's runs, in the foreground"),
     "aggregator": ("flora.cli.aggregator", "serve a consortium's runs, in the foreground"),

@@ -18,7 +18,10 @@ R = TypeVar("R")
 
 
 def parse(text: str | bytes) -> Any:
-    """Return the JSON in ``text``, or raise ValueError: also for a key that comes twice, for NaN and for infinity."""
+    """Return the JSON in ``text``, or raise ValueError: also for a key that comes twice, and for what no JSON can hold.
+
+    That is NaN, infinity, a number that no float can hold, a text that is not Unicode, and what is nested too deep.
+    """
 
     def refuse(constant: str) -> None:
         raise ValueError(f"numbers must be finite, got {constant}")
@@ -32,9 +35,11 @@ def parse(text: str | bytes) -> Any:
 
     decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
     try:
-        return json.loads(decoded, parse_constant=refuse, object_pairs_hook=once)
+        document = json.loads(decoded, parse_constant=refuse, object_pairs_hook=once)
     except RecursionError:
         raise ValueError("nested too deep") from None
+    _check_values(document)
+    return document
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,7 @@ class Format:
             raise self.error(f"{source}: a {self.name} has at most {self.most} bytes, got {size}")
         try:
             document = parse(text)
-            _check_values(document)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise self.error(one_line(f"{source}: not a {self.name} ({error!s:.200})")) from error
         if not isinstance(document, dict):
             raise self.error(f"{source}: a {self.name} is a JSON object, got {shown(document)}")
@@ -95,7 +99,6 @@ def object_in(text: str | bytes, source: str, error: type[InputError] = InputErr
     """Return the JSON object in a text that has no name and version of its own; ``source`` names it."""
     try:
         document = parse(text)
-        _check_values(document)
     except ValueError as problem:
         raise error(one_line(f"{source}: not JSON that can be read ({problem!s:.200})")) from problem
     if not isinstance(document, dict):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flora.core.documents import parse
+from flora.core.rules import one_line
 from flora.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -47,7 +48,7 @@ def array_of(files: Mapping[str, bytes], name: str, dtype: "np.dtype[Any]") -> N
         if found.hasobject or by_columns:
             raise ValueError("it holds objects, or goes by columns")
     except Exception as error:  # a header is a Python expression: a hostile one fails in many ways
-        raise InputError(f"{name}: not a file of numbers ({error})") from error
+        raise InputError(one_line(f"{name}: not a file of numbers ({error!s:.200})")) from error
     data = file.read()
     if found != dtype:
         raise InputError(f"{name}: must hold {dtype}, got {found} {shape}")

@@ -14,13 +14,8 @@ PARTY_RUN = "flora.engines.nvflare.party_main run"
 AGGREGATOR_RUN = "flora.engines.nvflare.aggregator_main run"
 
 
-class PartyLauncher(ClientProcessJobLauncher):  # type: ignore[misc]
+class AdoptedLauncher(ClientProcessJobLauncher):  # type: ignore[misc]
     """NVFlare would abort the whole run when one party's process is killed; our own heartbeat decides that."""
-
-    def get_command(self, job_meta: Any, fl_ctx: Any) -> str:
-        """Return the command of the process."""
-        _start_ours(fl_ctx, PARTY_RUN)
-        return str(super().get_command(job_meta, fl_ctx))
 
     def launch_job(self, job_meta: Any, fl_ctx: Any) -> Any:
         """Start the process and return its handle."""
@@ -33,6 +28,15 @@ class PartyLauncher(ClientProcessJobLauncher):  # type: ignore[misc]
 
         handle.poll = tolerant
         return handle
+
+
+class PartyLauncher(AdoptedLauncher):
+    """The same at a kit of ours."""
+
+    def get_command(self, job_meta: Any, fl_ctx: Any) -> str:
+        """Return the command of the process."""
+        _start_ours(fl_ctx, PARTY_RUN)
+        return str(super().get_command(job_meta, fl_ctx))
 
 
 class AggregatorLauncher(ServerProcessJobLauncher):  # type: ignore[misc]

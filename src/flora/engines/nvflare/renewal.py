@@ -59,7 +59,7 @@ def sign_request(folder: Path, data: bytes) -> Signed:
 
     from flora.engines.nvflare.authority import DAYS
 
-    request, name = _request_in(data)
+    request, name = request_in(data)
     authority = folder / AUTHORITY
     file = authority / "consortium.json"
     consortium = Consortium.from_document(object_in(contents(file, MIB), str(file)))
@@ -104,7 +104,8 @@ def install_certificate(kit: Kit, data: bytes) -> datetime:
     return certificate.not_valid_after_utc
 
 
-def _request_in(data: bytes) -> "tuple[x509.CertificateSigningRequest, str]":
+def request_in(data: bytes) -> "tuple[x509.CertificateSigningRequest, str]":
+    """Return a request that somebody else made, and whose it is."""
     from cryptography import x509
 
     try:

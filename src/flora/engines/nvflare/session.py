@@ -90,12 +90,18 @@ class Session:
 
     def status(self, job: str) -> dict[str, Any] | None:
         """Return how far a run is; None before it has begun and after its end."""
-        from nvflare.fuel.flare_api.api_spec import InternalError, JobNotRunning, NoReply
+        from nvflare.fuel.flare_api.api_spec import AuthorizationError, InternalError, JobNotRunning, NoReply
 
         def ask() -> Any:
             try:
                 return self.api.do_app_command(job, STATUS, {})
-            except (InternalError, JobNotRunning, NoReply, RuntimeError):
+            except (
+                InternalError,
+                JobNotRunning,
+                NoReply,
+                RuntimeError,
+                AuthorizationError,
+            ):  # the last in stock NVFlare
                 return None
 
         found: dict[str, Any] | None = self._call(ask)

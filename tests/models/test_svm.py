@@ -186,3 +186,19 @@ def test_files_of_another_table_are_refused() -> None:
         SVM.load(files, blobs(2).schema)
     with pytest.raises(InputError, match=r"weights\.npy: must hold float64 of shape \(3, 201\)"):
         SVM.load({**files, "weights.npy": trained(2)[0].files()["weights.npy"]}, blobs(3).schema)
+
+
+@pytest.mark.parametrize("config", [{"C": 1e6, "gamma": 1.0}, {"C": 1000.0, "gamma": 1e-5}, {"C": 0.01, "gamma": 10.0}])
+def test_bounds_of_sums_hold_so_that_nothing_is_added_up_twice(config: dict[str, float]) -> None:
+    rows, heard = blobs(3), list[list[int]]()
+
+    def party(share: NDArray[np.intp], collective: Collective) -> None:
+        recorder = Recorder(collective)
+        SVM.train({**CONFIG, **config}, rows.take(share), recorder, 7)
+        large = [len(values) for values in recorder.sent if values.ndim == 1 and len(values) > 200]
+        heard.append([size for size in large if size != 201])  # but for what the first computes
+
+    in_step([lambda c, s=share: party(s, c) for share in np.array_split(np.arange(len(rows)), 3)])  # type: ignore[misc]
+    gradients, hessians = heard[0][::2], heard[0][1::2]
+    assert set(gradients) == {202}
+    assert set(hessians) == {201 * 202 // 2 + 1}

@@ -33,6 +33,7 @@ MOST_STEPS = 200  # Newton needs 5 to 30; more means that something is wrong
 BLOCK = 10_000  # rows whose features are held at once when predicting
 STEPS = 0.5 ** np.arange(30)  # of the line search, all tried in one exchange
 LONGEST = math.sqrt(3)  # no row of features is longer: sum of 2 / D cos^2 <= 2, and the constant 1
+ROOM = 4  # a bound of a sum is twice what it is in exact arithmetic, and a factor of 2 is in gradient and Hessian
 ROUNDING = 1e-9  # a decision value is not moved by less on purpose: the line search would follow rounding errors
 DEFAULT: Config = {"C": 1.0, "gamma": 0.1, "tol": 1e-3}
 
@@ -225,10 +226,21 @@ class _Problem:
     costs: Floats  # (n,)
     all_costs: float  # of all parties' rows
 
-    def summed(self, values: Floats, of_a_cost: float, collective: Collective) -> Floats:
-        """Return the sum of the parties' numbers, which are at most so much for each cost of a row."""
-        room = 2 * of_a_cost  # twice what it is in exact arithmetic
-        return fixed_point_sum(values[None, :], room * float(self.costs.sum()), room * self.all_costs, collective)
+    def gradient(self, gap: Floats, all_losses: float, collective: Collective) -> Floats:
+        r"""Return the sum of the rows' parts of the gradient, but for its sign; ``gap`` is 0 outside the margin.
+
+        No feature is above 1, and :math:`\sum c g \le \sqrt{\sum c \sum c g^2}`: the losses of all rows are known.
+        """
+        own = ROOM * math.sqrt(float(self.costs.sum()) * float(np.sum(self.costs * gap**2)))
+        total = ROOM * math.sqrt(self.all_costs * max(all_losses, 2.0**-40 * self.all_costs))
+        parts = self.Z.T @ (2 * self.costs * self.signs * gap)
+        return fixed_point_sum(parts[None, :], own, total, collective)
+
+    def hessian(self, inside: NDArray[np.bool_], collective: Collective) -> Floats:
+        """Return the upper triangle of the sum of the Hessians of the rows inside the margin."""
+        scaled = np.sqrt(2 * self.costs[inside])[:, None] * self.Z[inside]
+        parts = (scaled.T @ scaled)[_upper(self.Z.shape[1])]
+        return fixed_point_sum(parts[None, :], ROOM * float(self.costs.sum()), ROOM * self.all_costs, collective)
 
 
 def _solve(problem: _Problem, tol: float, collective: Collective) -> Floats:
@@ -238,16 +250,15 @@ def _solve(problem: _Problem, tol: float, collective: Collective) -> Floats:
     must decide alike, so what they decide by is summed by the collective, or by ``math.fsum``, which is exact.
     """
     Z, signs, costs = problem.Z, problem.signs, problem.costs
-    w = np.zeros(Z.shape[1])
+    w, loss = np.zeros(Z.shape[1]), problem.all_costs
     for _ in range(MOST_STEPS):
-        gap = 1 - signs * (Z @ w)  # (n,): how far inside the margin a row is, at most 1 + LONGEST |w|
-        most = 2 * (1 + LONGEST * math.sqrt(_dot(w, w)))
-        gradient = w - problem.summed(Z.T @ (2 * costs * signs * np.maximum(0, gap)), most, collective)
+        gap = 1 - signs * (Z @ w)  # (n,): how far inside the margin a row is
+        gradient = w - problem.gradient(np.maximum(0, gap), loss, collective)
         direction = _newton_direction(problem, gap > 0, gradient, collective)
         fall = signs * (Z @ direction)
         losses = added(np.array([_loss_change(gap, step * fall, costs) for step in STEPS]), collective)
         step = _step(losses, w, direction, _dot(gradient, direction))
-        w = w + step * direction
+        w, loss = w + step * direction, loss + float(losses[step == STEPS].sum())
         if step == 0 or LONGEST * math.sqrt(_dot(direction, direction)) <= max(tol, ROUNDING):
             return w
     raise FloraError(f"svm: no solution after {MOST_STEPS} Newton steps")
@@ -255,11 +266,14 @@ def _solve(problem: _Problem, tol: float, collective: Collective) -> Floats:
 
 def _newton_direction(problem: _Problem, inside: NDArray[np.bool_], gradient: Floats, collective: Collective) -> Floats:
     """Return minus the inverse Hessian times the gradient; the Hessian is of the rows inside the margin."""
-    upper = np.tri(len(gradient), dtype=bool).T
-    scaled = np.sqrt(2 * problem.costs[inside])[:, None] * problem.Z[inside]
     hessian = np.eye(len(gradient))
-    hessian[upper] += problem.summed((scaled.T @ scaled)[upper], 2, collective)
+    hessian[_upper(len(gradient))] += problem.hessian(inside, collective)
     return from_first(lambda: -cho_solve(cho_factor(hessian), gradient), gradient.shape, collective)
+
+
+def _upper(size: int) -> NDArray[np.bool_]:
+    """Return where the upper triangle of a matrix is, with its diagonal."""
+    return np.tri(size, dtype=bool).T
 
 
 def _loss_change(gap: Floats, fall: Floats, costs: Floats) -> float:

@@ -3,7 +3,7 @@
 import json
 import time
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +33,7 @@ from flora.program.request import Request
 CONTROLLER, EXECUTOR = "flora_lab.network.engine.BenchmarkController", "flora_lab.network.engine.BenchmarkExecutor"
 GOAL = "15,000 rows of 30 columns at 3 parties, 100 trees of 31 leaves: at most 60 s"
 LONGEST = 900.0  # seconds
+TRAININGS = ("unmasked", "masked")  # one after the other
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(parsed: Namespace) -> dict[str, Any]:
-    """Measure latencies and one training, over the network and in process."""
+    """Measure latencies and one training with masks and without, over the network and in process."""
     options = options_of(NetworkOptions, parsed)
     require_nvflare()
     names = tuple(f"party-{k + 1}" for k in range(options.parties))
@@ -125,21 +126,17 @@ def _measured(line: Session, began: float) -> dict[str, Any]:
 
 def _document(outcome: Mapping[str, Any], names: tuple[str, ...], options: NetworkOptions) -> dict[str, Any]:
     found = outcome["found"]
-    parties = [
-        {
-            "name": name,
-            "calls": found[name]["calls"],
-            "sent": found[name]["sent"],
-            "received": found[name]["received"],
-            "seconds": found[name]["seconds"],
-            "waiting": found[name]["waiting"],
-            "computing": found[name]["seconds"] - found[name]["waiting"],
-        }
-        for name in names
-    ]
     latency = {size: max(found[name]["latency"][size] for name in names) for size in found[names[0]]["latency"]}
-    seconds = max(party["seconds"] for party in parties)
-    return {"rows": options.rows, "scheme": options.scheme, "latency": latency, "parties": parties, "seconds": seconds}
+    about = {"rows": options.rows, "scheme": options.scheme, "latency": latency}
+    trainings = {kind: [_cost(name, found[name][kind]) for name in names] for kind in TRAININGS}
+    seconds = {kind: max(party["seconds"] for party in parties) for kind, parties in trainings.items()}
+    return {**about, **trainings, "seconds": seconds}
+
+
+def _cost(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a training cost a party."""
+    counted = {key: found[key] for key in ("calls", "sent", "received", "seconds", "waiting")}
+    return {"name": name, **counted, "computing": found["seconds"] - found["waiting"]}
 
 
 def _in_process(parties: int, rows: int, found: Mapping[str, Any]) -> tuple[float, bool]:
@@ -147,7 +144,8 @@ def _in_process(parties: int, rows: int, found: Mapping[str, Any]) -> tuple[floa
     began = time.perf_counter()
     with one_thread():
         models = in_step([partial(_train, rows)] * parties)
-    return time.perf_counter() - began, {*models, *(entry["model"] for entry in found.values())} == {models[0]}
+    afar = {entry[kind]["model"] for entry in found.values() for kind in TRAININGS}
+    return time.perf_counter() - began, {*models, *afar} == {models[0]}
 
 
 def _train(rows: int, collective: Collective) -> str:
@@ -156,19 +154,27 @@ def _train(rows: int, collective: Collective) -> str:
     return train(collective, rows)
 
 
+def _table(title: str, parties: Sequence[Mapping[str, Any]]) -> Table:
+    """Return what a training cost each party, as a table."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for header in ("party", "calls", "MB out", "MB in", "seconds", "computing", "waiting"):
+        table.add_column(header, justify="left" if header == "party" else "right")
+    for party in parties:
+        megabytes = [f"{party[key] / 1e6:.1f}" for key in ("sent", "received")]
+        seconds = [f"{party[key]:.1f}" for key in ("seconds", "computing", "waiting")]
+        table.add_row(party["name"], str(party["calls"]), *megabytes, *seconds)
+    return table
+
+
 def _show(document: Mapping[str, Any]) -> None:
     console = Console()
     latency = Table("bytes", "ms", title="A sum (median)", title_justify="left", box=SIMPLE_HEAD)
     for size, seconds in document["latency"].items():
         latency.add_row(f"{int(size):,}", f"{1000 * seconds:.1f}")
     console.print(latency)
-    table = Table(title="One training", title_justify="left", box=SIMPLE_HEAD)
-    for header in ("party", "calls", "MB out", "MB in", "seconds", "computing", "waiting"):
-        table.add_column(header, justify="left" if header == "party" else "right")
-    for party in document["parties"]:
-        megabytes = [f"{party[key] / 1e6:.1f}" for key in ("sent", "received")]
-        seconds = [f"{party[key]:.1f}" for key in ("seconds", "computing", "waiting")]
-        table.add_row(party["name"], str(party["calls"]), *megabytes, *seconds)
-    console.print(table)
+    for kind in TRAININGS:
+        console.print(_table(f"One training, {kind}", document[kind]))
+    ratio = document["seconds"]["masked"] / document["seconds"]["unmasked"]
+    print_line(f"With masks: {ratio:.2f} times the seconds.")
     same = "the same model" if document["same_model"] else "ANOTHER model"
     print_line(f"In process: {document['in_process']:.1f} s, and {same}. The goal: {GOAL}.")

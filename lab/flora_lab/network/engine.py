@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from flora.core.collective import Collective
+from flora.core.collective import Collective, Masks
 from flora.core.documents import MIB
 from flora.core.workers import one_thread
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.controller import Asked, FloraController
-from flora.engines.nvflare.executor import FloraExecutor, cell_collective
+from flora.engines.nvflare.executor import FloraExecutor, cell_collective, masks_of
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.hub import Hub
 from flora.engines.nvflare.tasks import answer_of, order_of
@@ -80,20 +80,26 @@ class BenchmarkExecutor(FloraExecutor):
         line = cell_collective(cell, order, kit.name, aborted)
         latency = {str(size): latency_of(line, size) for size in SIZES}
         rows = json.loads((kit.state / "benchmark.json").read_bytes())["rows"]
-        watched = WatchedCollective(line, aborted)
-        began = time.perf_counter()
-        model = train(watched, rows)
-        return json.dumps(
-            {
-                "latency": latency,
-                "seconds": time.perf_counter() - began,
-                "waiting": watched.waiting,
-                "calls": watched.calls,
-                "sent": watched.sent,
-                "received": watched.received,
-                "model": model,
-            }
-        )
+        masks = masks_of(kit, order)
+        found = {
+            "unmasked": timed_training(WatchedCollective(line, aborted), rows, None),
+            "masked": timed_training(WatchedCollective(line, aborted), rows, masks),
+        }
+        return json.dumps({"latency": latency, **found})
+
+
+def timed_training(line: WatchedCollective, rows: int, masks: Masks | None) -> dict[str, Any]:
+    """Return what a training cost this party, with masks or without, and its model's digest."""
+    began = time.perf_counter()
+    model = train(line if masks is None else masks.begin(line, "benchmark"), rows)
+    return {
+        "seconds": time.perf_counter() - began,
+        "waiting": line.waiting,
+        "calls": line.calls,
+        "sent": line.sent,
+        "received": line.received,
+        "model": model,
+    }
 
 
 def latency_of(collective: Collective, size: int) -> float:

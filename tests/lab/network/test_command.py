@@ -26,7 +26,9 @@ def test_the_benchmark_counts_calls_and_bytes_and_splits_the_time(scheme: str) -
     document = json.loads(ended.stdout.splitlines()[-1])
     assert document["same_model"] is True
     assert list(document["latency"]) == ["8", "10000", "200000", "2000000", "20000000"]
-    for party in document["parties"]:
-        assert party["calls"] > 100
-        assert party["sent"] > 8 * party["calls"]
-        assert party["computing"] + party["waiting"] == pytest.approx(party["seconds"])
+    for kind in ("unmasked", "masked"):
+        for party in document[kind]:
+            assert party["calls"] > 100
+            assert party["sent"] > 8 * party["calls"]
+            assert party["computing"] + party["waiting"] == pytest.approx(party["seconds"])
+    assert document["masked"][0]["calls"] == document["unmasked"][0]["calls"] + 2  # keys and signatures

@@ -1,3 +1,4 @@
+import base64
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -68,6 +69,19 @@ def test_neither_another_consortium_nor_the_aggregator_can_sign_for_a_party(kits
 @pytest.mark.parametrize("said", [b"", b"{}", b'{"certificate": "eA==", "signature": "eA=="}', b"\xff"])
 def test_what_is_no_signature_is_refused(kits: Path, said: bytes) -> None:
     assert signer(kits, "north").fault("south", b"keys", said) == "its certificate is not of this consortium"
+
+
+def test_a_damaged_certificate_is_refused_whatever_is_wrong_with_it(kits: Path) -> None:
+    document = json.loads(signer(kits, "south").sign(b"keys"))
+    pem = base64.b64decode(document["certificate"])
+    lines = pem.decode().strip().splitlines()
+    der = bytearray(base64.b64decode("".join(lines[1:-1])))
+    knows = signer(kits, "north")
+    for place in range(0, len(der), 7):
+        changed = bytes([*der[:place], der[place] ^ 0x55, *der[place + 1 :]])
+        text = "\n".join([lines[0], base64.b64encode(changed).decode(), lines[-1], ""])
+        said = json.dumps({**document, "certificate": base64.b64encode(text.encode()).decode()}).encode()
+        assert knows.fault("south", b"keys", said), place
 
 
 def test_a_certificate_of_another_time_is_refused(kits: Path, monkeypatch: pytest.MonkeyPatch) -> None:

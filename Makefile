@@ -3,7 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 FEDERATIONS ?= 2
 
-.PHONY: demo test test-browser test-network fuzz chaos check lint lock clean
+DIST_VENV ?= .venv-dist
+PYTHONS ?= 3.11 3.12 3.13 3.14
+
+.PHONY: demo test test-browser test-network fuzz chaos check lint lock clean dist dist-test matrix docs
 
 demo: .venv/runtime          ## a whole single-shot run on a bundled dataset
 	$(BIN)/flora demo
@@ -33,8 +36,29 @@ lint: .venv/dev
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/sync_version.py
 
+dist: .venv/runtime          ## the wheel and the source archive, in dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+
+dist-test: dist              ## a clean environment with the wheel alone runs the demonstration and a tune
+	rm -rf $(DIST_VENV)
+	$(PYTHON) -m venv $(DIST_VENV)
+	$(DIST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	$(DIST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/*.whl
+	$(DIST_VENV)/bin/python -I scripts/try_wheel.py
+
+matrix: dist                 ## dist-test with each Python of PYTHONS that is here; those that are not are named
+	for version in $(PYTHONS); do \
+	  if ! python$$version --version > /dev/null 2>&1; then echo "python$$version: not here, not tried"; continue; fi; \
+	  $(MAKE) --no-print-directory dist-test PYTHON=python$$version DIST_VENV=.venv-dist-$$version || exit 1; \
+	done
+
+docs: .venv/dev              ## the documentation as a site, in site/
+	$(BIN)/mkdocs build --strict --quiet
+
 lock:                        ## pin all versions anew, with hashes (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -q --upgrade --extra build pyproject.toml -o requirements.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -q --upgrade --extra nvflare --extra database pyproject.toml -o requirements-deploy.txt -c requirements.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -q --upgrade --all-extras pyproject.toml -o requirements-dev.txt -c requirements.txt
 
 .venv/runtime: requirements.txt pyproject.toml
@@ -50,4 +74,4 @@ lock:                        ## pin all versions anew, with hashes (needs uv)
 	touch $@
 
 clean:
-	rm -rf .venv demo-run flora-run .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-dist* dist site demo-run flora-run .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

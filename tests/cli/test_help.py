@@ -16,6 +16,28 @@ from flora.problem.family import space_of
 from flora.problem.space import SearchSpace
 from flora.problem.space_formats import read_space
 from tests.cli.conftest import Run
+from tests.conftest import two_moons
+
+
+def test_an_estimator_of_the_current_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from sklearn.linear_model import LogisticRegression\n\n\n"
+        "class Calm(LogisticRegression):\n    def __init__(self, C=1.0):\n        super().__init__(C=C, max_iter=500)\n"
+    )
+    (tmp_path / "space.json").write_text('{"C": {"type": "real", "space": "log", "range": [0.01, 100]}}')
+    for name, seed in (("a", 1), ("b", 2)):
+        two_moons(40, seed).to_csv(tmp_path / f"{name}.csv", index=False)
+    script = "import sys; from flora.cli.main import main; sys.exit(main())"
+
+    def typed(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-P", "-c", script, *words]  # -P: as a script, without the current folder
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    options = ["--target", "kind", "--model", "mine:Calm", "--space", "space.json", "--trials", "2", "--cv", "2"]
+    done = typed("tune", "a.csv", "b.csv", *options, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert "say --trust mine" in typed("predict", "run", "a.csv").stderr
+    assert typed("predict", "run", "a.csv", "--trust", "mine").stdout.count("\n") == 41
 
 
 def test_python_m_flora_is_flora() -> None:

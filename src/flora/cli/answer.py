@@ -16,7 +16,8 @@ from flora.errors import InputError
 from flora.problem.messages import Confirm, ConfirmReply
 from flora.problem.trials import check_party_name
 from flora.problem.wire import reply_text
-from flora.program.request import Request, check_scoring
+from flora.program.request import Request
+from flora.program.scoring import check_scoring
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,7 @@ EXAMPLES = {  # below a command's options; a test holds them to what may be type
     "completion": ('eval "$(flora completion bash)"',),
 }
 PASSWORD = re.compile(r"(://[^/@:\s]*):[^@/\s]*@")  # of an address: it goes into no file
+OWN_CODE = ("tune", "search", "answer", "predict", "evaluate")  # may name an estimator of the current folder
 SPACES = ("tune", "search")  # their help also has the default spaces
 
 
@@ -78,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = make_parser(typed).parse_args(drop_by_drop(typed))
     line = PASSWORD.sub(r"\1:***@", shlex.join(["flora", *typed]))
     parsed.typed = line if len(line) <= MOST_TEXT else f"{line[: MOST_TEXT - 4]} ..."  # it goes into the result
+    if parsed.command in OWN_CODE and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # last, so that nothing there stands for a library
     try:
         document = import_module(COMMANDS[parsed.command][0]).run(parsed)
     except InputError as error:

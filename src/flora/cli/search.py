@@ -19,7 +19,8 @@ from flora.problem.messages import Describe, DescribeReply, Search, SearchReply
 from flora.problem.path import fits_in, path_of
 from flora.problem.plan import SearchPlan
 from flora.problem.trials import PartyTrials, check_party_name
-from flora.program.request import Request, check_scoring
+from flora.program.request import Request
+from flora.program.scoring import check_scoring
 
 if TYPE_CHECKING:
     from flora.party.party import Party  # what sees rows is imported where a command runs
@@ -83,7 +84,7 @@ def _step(party: "Party", request: Request) -> tuple[Search, tuple[str, ...]]:
     if schema is None:
         raise TypeError("a description has a schema")
     plan = request.plan(schema.task)
-    check_scoring(plan.scoring)
+    check_scoring(plan.scoring, None if len(schema.classes) == 1 else schema)
     return Search(plan, request.schema), described.notes
 
 

@@ -102,12 +102,3 @@ def space_for(family: Family, task: Task, document: Any) -> SearchSpace:
         return space_of(family, task, document or OWN)
     names = [parameter.name for parameter in parameters_of(document)[0]]
     return SearchSpace.from_json(document, default=family.defaults(names, task))
-
-
-def check_scoring(scoring: str) -> None:
-    """Raise unless scikit-learn knows the scoring."""
-    from sklearn.metrics import get_scorer_names
-
-    if scoring not in get_scorer_names():
-        close = [name for name in get_scorer_names() if scoring.split("_", maxsplit=1)[0] in name][:5]
-        raise InputError(f"scoring must be one of scikit-learn's scorers (such as {close}), got {scoring!r}")

@@ -35,7 +35,8 @@ from flora.problem.schema import Schema, agree
 from flora.problem.space import Config
 from flora.problem.trials import PartyTrials
 from flora.program.drive import Program, asked
-from flora.program.request import Families, Request, check_scoring
+from flora.program.request import Families, Request
+from flora.program.scoring import check_scoring, scoring_notes
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,14 @@ def recommend(request: Request, families: Families = family_of) -> Program[Outco
     schema = request.schema or agree({reply.party: _schema(reply) for reply in described})
     plan = request.plan(schema.task, families)
     if families is family_of:  # a scikit-learn user's scorer need not have a name
-        check_scoring(plan.scoring)
+        check_scoring(plan.scoring, schema)
     found, searched = yield from search(plan, schema, request, families(plan.family))
     found = yield from confirm(found, plan, schema, request)
     found, comparison, trainings = yield from compare(found, plan, schema, request)
     certificate = (yield from bound(found, plan, schema, request)) if request.certificate else None
     replies: list[Reply] = [*described, *searched]
     notes = tuple(f"{reply.party}: {note}" for reply in replies for note in reply.notes)
+    notes = (*scoring_notes(plan.scoring, schema), *notes)
     return Outcome(found, plan, schema, trainings, b"", notes, certificate, comparison)
 
 

@@ -1,0 +1,66 @@
+"""Scorings and targets that go together, and those that do not."""
+
+import pytest
+from sklearn.metrics import get_scorer_names
+
+from flora.engines.threads import in_process
+from flora.errors import InputError
+from flora.problem.schema import Schema
+from flora.program.drive import drive
+from flora.program.request import Request
+from flora.program.scoring import OF_CLUSTERS, OF_NUMBERS, OF_TWO_CLASSES, check_scoring, scoring_notes
+from flora.program.single_shot import single_shot
+from tests.conftest import gate, two_moons
+
+TWO = Schema("y", "classification", (), ("ill", "well"))
+THREE = Schema("y", "classification", (), (0, 1, 2))
+NUMBERS = Schema("y", "regression", ())
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "f1", "neg_log_loss", "f1_macro"])
+def test_what_goes_with_two_classes(scoring: str) -> None:
+    check_scoring(scoring, TWO)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "schema", "says"),
+    [
+        ("r2", TWO, "scoring 'r2' does not go with a classification; take one such as balanced_accuracy"),
+        ("neg_mean_squared_error", THREE, "does not go with a classification"),
+        ("accuracy", NUMBERS, "scoring 'accuracy' does not go with a regression; take one such as r2"),
+        ("f1", THREE, "is of two classes, and 'y' has 3; take one such as f1_macro"),
+        ("rand_score", TWO, "is of clusters"),
+        ("exactness", None, "must be one of scikit-learn's scorers"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(scoring: str, schema: Schema | None, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        check_scoring(scoring, schema)
+
+
+def test_the_lists_name_scikit_learns_scorers() -> None:
+    known = set(get_scorer_names())
+    assert known >= OF_CLUSTERS | OF_TWO_CLASSES
+    assert len(OF_NUMBERS - known) <= 1  # scikit-learn has renamed max_error
+    assert all(name in OF_NUMBERS for name in known if name.startswith("neg_") and name.endswith(("error", "deviance")))
+
+
+def test_the_positive_class_is_said() -> None:
+    assert scoring_notes("f1", TWO) == ("f1 asks how well the class 'well' is found, the last by order",)
+    assert scoring_notes("accuracy", TWO) == ()
+    request = Request(family="svm", trials=2, folds=2, confirm=0, trainings=0, scoring="recall")
+    outcome = drive(single_shot(request), in_process([gate("a", two_moons(40, 1)), gate("b", two_moons(40, 2))]))
+    assert "recall asks how well the class 'upper' is found, the last by order" in outcome.notes
+
+
+def test_a_run_with_a_scoring_of_numbers_ends_before_the_search() -> None:
+    steps = []
+    gates = [gate("a", two_moons(40, 1))]
+
+    def watched(step: object) -> object:
+        steps.append(step)
+        return in_process(gates)(step)  # type: ignore[arg-type]
+
+    with pytest.raises(InputError, match="does not go with a classification"):
+        drive(single_shot(Request(family="svm", scoring="r2")), watched)  # type: ignore[arg-type]
+    assert len(steps) == 1

@@ -58,7 +58,7 @@ docs: .venv/dev              ## the documentation as a site, in site/
 
 lock:                        ## pin all versions anew, with hashes (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -q --upgrade --extra build pyproject.toml -o requirements.txt
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -q --upgrade --extra nvflare --extra database pyproject.toml -o requirements-deploy.txt -c requirements.txt
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -q --upgrade --extra nvflare --extra database --extra parquet --extra excel pyproject.toml -o requirements-deploy.txt -c requirements.txt
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header -q --upgrade --all-extras pyproject.toml -o requirements-dev.txt -c requirements.txt
 
 .venv/runtime: requirements.txt pyproject.toml

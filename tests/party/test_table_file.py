@@ -135,6 +135,16 @@ def test_excel_needs_a_package_and_says_which(tmp_path: Path, monkeypatch: pytes
         read_table(excel_skeleton(tmp_path / "t.xlsx"))
 
 
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_parquet_and_feather_without_pyarrow_say_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    getattr(EXPECTED, f"to_{kind}")(tmp_path / "t.bin")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DataError, match=rf"t.bin: {kind.capitalize()} files need pyarrow: .*flora-hpo\[parquet\]"):
+        read_table(tmp_path / "t.bin")
+
+
 def test_excel_is_read(tmp_path: Path) -> None:
     pytest.importorskip("openpyxl")
     path = tmp_path / "t.xlsx"

@@ -64,7 +64,7 @@ def _read(path: Path, form: TableFormat, say: Say) -> pd.DataFrame:
     elif kind == "excel":
         table = _read_excel(path, say)
     else:
-        table = pd.read_parquet(path) if kind == "parquet" else pd.read_feather(path)
+        table = _read_columns(path, kind)
     table = table.rename(columns=str)
     _check_header(path, table.columns)
     return tidied(table, form, say, typed=kind in ("parquet", "feather"))
@@ -152,6 +152,19 @@ def _read_excel(path: Path, say: Say) -> pd.DataFrame:
     except ImportError:
         raise DataError(f"{path}: Excel files need openpyxl: pip install 'flora-hpo[excel]'; or {ADVICE}") from None
     return table
+
+
+def _read_columns(path: Path, kind: str) -> pd.DataFrame:
+    """Return a Parquet or Feather file's table; who has neither need not install the library that reads them."""
+    try:
+        from pyarrow import ArrowException
+    except ImportError:
+        words = f"{kind.capitalize()} files need pyarrow: pip install 'flora-hpo[parquet]'; or export it as CSV"
+        raise DataError(f"{path}: {words}") from None
+    try:
+        return pd.read_parquet(path) if kind == "parquet" else pd.read_feather(path)
+    except ArrowException as error:
+        raise ValueError(str(error)) from error
 
 
 def _check_header(path: Path, names: pd.Index) -> None:

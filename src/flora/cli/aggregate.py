@@ -35,8 +35,9 @@ from flora.problem.space import SearchSpace
 from flora.problem.space_formats import read_space
 from flora.problem.trials import PartyTrials
 from flora.program.drive import drive
-from flora.program.request import Request, check_scoring
+from flora.program.request import Request
 from flora.program.result import Result, result_of
+from flora.program.scoring import check_scoring
 from flora.program.single_shot import Outcome, confirm
 
 UNNAMED = "score"  # a scoring that nobody named

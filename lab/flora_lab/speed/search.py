@@ -18,7 +18,7 @@ import numpy as np
 import optuna
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
@@ -28,6 +28,7 @@ from flora.cli.options import options_of
 from flora.core.workers import Map, at_once, one_thread, workers
 from flora.models import family_of
 from flora.models.rows import Rows
+from flora.party.folds import folds_of
 from flora.party.measure import measure
 from flora.party.optuna_space import config_from, distributions_of
 from flora.party.search import search_locally
@@ -162,7 +163,7 @@ def plainly(rows: Rows, plan: SearchPlan, jobs: int) -> Took:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     clock = _clock(jobs)
     began = clock()
-    folds = StratifiedKFold(plan.folds, shuffle=True, random_state=plan.seed)
+    folds = folds_of(rows, plan, "a", "search")  # the same, so that losses can be compared
 
     def loss(trial: optuna.Trial) -> float:
         config = config_from(plan.space, {n: trial._suggest(n, d) for n, d in distributions_of(plan.space).items()})

@@ -1,4 +1,4 @@
-"""``flora-lab speed``: trees, as all parties train them and as the search fits them, beside others' own.
+"""``flora-lab speed trees``: trees, as all parties train them and as the search fits them, beside others' own.
 
 Others are scikit-learn and LightGBM. Times are a process's own seconds on one core
 (``time.process_time``), so that other work on the machine weighs less; what is compared is run in turn. LightGBM is
@@ -46,7 +46,7 @@ POOLED = "pooled scikit-learn"
 
 @dataclass(frozen=True)
 class SpeedOptions:
-    """What ``flora-lab speed`` was asked for."""
+    """What ``flora-lab speed trees`` was asked for."""
 
     data: Path | None
     repeats: int

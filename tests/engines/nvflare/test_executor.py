@@ -101,7 +101,9 @@ def test_another_version_is_refused(kit: Kit) -> None:
 
 
 def test_of_an_error_only_its_class_leaves(kit: Kit) -> None:
-    two_moons(60, 1).assign(kind="secret").to_csv(kit.path / "north.csv", index=False)
+    table = two_moons(60, 1).astype(object)
+    table.loc[3, "x"] = "secret"
+    table.to_csv(kit.path / "north.csv", index=False)
     answer, _ = answered(kit, message_of(Describe()))
     assert answer == ReplyHeader("failed", "DataError")
     lines, _ = Foreground(kit.state / "desk").lines(0)

@@ -126,7 +126,8 @@ def test_an_expired_certificate(serving: Network, south: Path, tmp_path: Path) -
     expire(serving, south)
     command = serving.party("south")
     assert command.wait() == 2
-    assert "the consortium needs new kits" in command.text
+    assert "was valid until" in command.text
+    assert "flora certificate request" in command.text
     intrude(serving, "south", tmp_path)
     stays_out(serving, "south")
 

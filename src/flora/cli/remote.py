@@ -17,6 +17,7 @@ from flora.cli.processes import child, free_port, stoppable
 from flora.cli.written import show_written
 from flora.engines.files import read_files
 from flora.engines.nvflare import require_nvflare
+from flora.engines.nvflare.certificates import ending
 from flora.engines.nvflare.consortium import AGGREGATOR, SCIENTIST, Consortium, Kit
 from flora.engines.nvflare.job import Run
 from flora.engines.nvflare.kits import make_kits
@@ -52,6 +53,8 @@ def tune_consortium(options: "TuneOptions") -> dict[str, Any]:
         raise InputError(f"--quorum: from 1 to the number of parties, got {options.quorum}")
     if options.deadline is not None and not 0 < options.deadline < math.inf:
         raise InputError(f"--deadline: a number of seconds above 0, got {options.deadline:g}")
+    if warning := ending(kit.scientist):
+        note(warning)
     read_files(options.given)  # what is wrong with them is better said here
     given = tuple(path.read_text("utf-8") for path in options.given)
     request = options.request()

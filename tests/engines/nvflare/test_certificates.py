@@ -67,4 +67,14 @@ def test_the_end_is_said_sixty_days_before(made: Path, tmp_path: Path, days: flo
     written(certificate, "north", now - timedelta(days=9), now + timedelta(days=days))
     warning = ending(Kit.open(tmp_path / "north", "party"))
     assert said in warning
+    assert ("flora certificate request" in warning) == bool(said)
     assert bool(said) == bool(warning)
+
+
+def test_the_roots_end_is_said_too_and_needs_more(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made / "north", tmp_path / "north")
+    now = datetime.now(UTC)
+    written(tmp_path / "north" / "startup" / "rootCA.pem", "hearts", now - timedelta(9), now + timedelta(days=30.5))
+    warning = ending(Kit.open(tmp_path / "north", "party"))
+    assert "rootCA.pem ends in 30 days" in warning
+    assert "the consortium needs new kits" in warning

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cryptography import x509
 
 WARN_DAYS = 60
+ROOT = "rootCA.pem"
 
 
 def check_certificate(kit: Kit) -> None:
@@ -76,13 +77,14 @@ def check_key(kit: Kit) -> None:
 def ending(kit: Kit) -> str:
     """Return a warning where the kit's certificate, or the root that it hangs on, ends soon; else nothing."""
     ends = []
-    for path in (file_of(kit, "crt"), kit.path / "startup" / "rootCA.pem"):
+    for path in (file_of(kit, "crt"), kit.path / "startup" / ROOT):
         ends.append((_loaded(path).not_valid_after_utc, path.name))
     last, name = min(ends)
     days = (last - datetime.now(UTC)).days
     if days > WARN_DAYS:
         return ""
-    return f"warning: {name} ends in {days} days, on {last:%Y-%m-%d}; before that: flora certificate request {kit.path}"
+    what = "the consortium needs new kits" if name == ROOT else f"flora certificate request {kit.path}"
+    return f"warning: {name} ends in {days} days, on {last:%Y-%m-%d}; before that: {what}"
 
 
 def holds_until(kit: Kit) -> str:

@@ -49,6 +49,11 @@ def test_days_before_1970_count_down() -> None:
     assert found["when.days"].tolist() == [-1.0, float(np.datetime64("1901-01-01").astype(int))]
 
 
+def test_a_date_that_stands_for_never_is_a_date() -> None:
+    found = with_date_parts(pd.DataFrame({"when": ["2024-01-31", "9999-12-31"]}), "parts")
+    assert found["when.days"].tolist() == [19753.0, float(np.datetime64("9999-12-31").astype(int))]
+
+
 @pytest.mark.parametrize("text", ["1/2/2024", "31/12/2024", "1-2-24"])
 def test_day_and_month_are_never_guessed_from_the_rows(text: str) -> None:
     with pytest.raises(DataError, match="may begin with the day or the month; say --dates parts-dmy or parts-mdy"):

@@ -51,7 +51,8 @@ def with_date_parts(
 
 def _parts(name: str, values: "pd.Series[Any]", how: Dates) -> "dict[str, pd.Series[Any]]":
     dates = _parsed(name, values, how)
-    days = (dates - pd.Timestamp(0)) // pd.Timedelta(days=1)
+    seconds = dates.dt.as_unit("s")  # nanoseconds end in the year 2262, and 9999 stands for "never" in many tables
+    days = (seconds - pd.Timestamp(0).as_unit("s")) // pd.Timedelta(days=1).as_unit("s")
     found = (dates.dt.year, dates.dt.month, dates.dt.day_of_week, days)
     return {f"{name}.{part}": column.astype(float) for part, column in zip(PARTS, found, strict=True)}
 

@@ -15,9 +15,9 @@ def test_the_readmes_table_of_options_has_the_requests_defaults() -> None:
     stated = dict(re.findall(r"^\| `--(\w+) (\w+)` \|", README, re.MULTILINE))
     assert stated.pop("space") == "FILE"
     assert (stated.pop("seconds"), Request.seconds) == ("S", None)
+    assert (stated.pop("trainings"), Request.trainings) == ("B", None)
     assert stated == {
         "confirm": str(Request.confirm),
-        "trainings": str(Request.trainings),
         "objective": Request.objective,
         "surface": SurfaceChoice.name,
     }

@@ -291,7 +291,7 @@ def candidates_in(path: Path, plan: SearchPlan = PLAN, config: Config = BETTER) 
 
 def trials_in(folder: Path, party: str) -> Path:
     trials = tuple(
-        Trial(dict(SVM_SPACE.default) | {"C": c}, c / 100 + ord(party) / 1e6, 0.01, 3) for c in (1.0, 5.0, 20.0)
+        Trial(dict(SVM_SPACE.default) | {"C": c}, c / 100 + ord(party[0]) / 1e6, 0.01, 3) for c in (1.0, 5.0, 20.0)
     )
     path = folder / f"trials-{party}.json"
     found = PartyTrials(party, 60, SVM_SPACE, "balanced_accuracy", trials, (), "svm", "classification")

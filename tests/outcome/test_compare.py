@@ -39,7 +39,7 @@ def test_configs_gains_and_outcome_stand_side_by_side() -> None:
     outcome = {line.what: (line.first, line.second) for line in found.outcome}
     assert outcome["verdict"] == ("use", "keep-defaults")
     assert outcome["parties"] == ("2", "1")
-    assert outcome["expected gain"][0] == "+0.0110 ± 0.0040"
+    assert outcome["expected gain"][0] == "+0.0095 ± 0.0040"
 
 
 def test_other_scorings_cannot_be_compared() -> None:

@@ -46,7 +46,7 @@ def test_a_config_along_the_path() -> None:
 
 def test_what_remains_to_be_searched_keeps_its_default() -> None:
     rest = Path("max_iter", (10, 200)).rest(TREES)
-    assert rest.names == ("learning_rate", "min_samples_leaf", "l2_regularization")
+    assert rest.names == ("learning_rate", "min_samples_leaf", "l2_regularization", "class_balance")
     assert dict(rest.default) == {name: TREES.default[name] for name in rest.names}
     assert not Path("trees", (1,)).rest(space(Integer("trees", 1, 9))).default
 

@@ -32,7 +32,7 @@ from flora.party.folds import folds_of
 from flora.party.measure import measure
 from flora.party.optuna_space import config_from, distributions_of
 from flora.party.search import search_locally
-from flora.problem.family import space_of
+from flora.problem.family import PAPER, space_of
 from flora.problem.plan import SearchPlan, at_least
 from flora.problem.space import Config, Real, SearchSpace
 from flora_lab.datasets import data_folder
@@ -136,11 +136,11 @@ def spread_of(values: Any, digits: int = 2) -> str:
 
 
 def usual_plan(family: str, options: SearchSpeedOptions, seed: int) -> SearchPlan:
-    """Return a search of the family's own space, on all folds."""
+    """Return a search of the paper's space, which others have, too, on all folds."""
     if family == ESTIMATOR:
         space = SearchSpace((Real("C", 1e-3, 1e3, "log"), Real("tol", 1e-5, 1e-2, "log")), {"C": 1.0, "tol": 1e-4})
     else:
-        space = space_of(family_of(family), "classification")
+        space = space_of(family_of(family), "classification", PAPER)
     return SearchPlan(family, "classification", space, SCORING, options.tried, options.folds, seed=seed)
 
 

@@ -67,18 +67,23 @@ class Verdict:
         :math:`g^2 - s^2` (empirical Bayes). The best of K has, by chance alone, about :math:`s \sqrt{2 \ln K}`.
         """
         gain, many = self.gain, 1 if self.basis == "trained" else max(self.chosen_from, 1)
-        if not gain.estimate:
+        if abs(gain.estimate) <= gain.error:
             return 0.0
         return gain.estimate * max(0.0, 1 - (1 + 2 * math.log(many)) * (gain.error / gain.estimate) ** 2)
 
     @property
     def interval(self) -> tuple[float, float]:
         """Where the gain lies, at the level of :data:`LEVEL`, for all configs that were chosen from at once."""
-        from scipy.special import ndtri, stdtrit
+        gain = self.gain
+        times = -quantile(SHOWN / max(self.chosen_from, 1), gain.degrees)
+        return gain.estimate - times * gain.error, gain.estimate + times * gain.error
 
-        gain, tail = self.gain, SHOWN / max(self.chosen_from, 1)
-        times = -ndtri(tail) if gain.degrees is None else -stdtrit(gain.degrees, tail)
-        return gain.estimate - float(times) * gain.error, gain.estimate + float(times) * gain.error
+
+def quantile(tail: float, degrees: float | None = None) -> float:
+    """Return the standard normal number, or Student's t, that so small a share of others lies below."""
+    from scipy.special import ndtri, stdtrit
+
+    return float(ndtri(tail) if degrees is None else stdtrit(degrees, tail))
 
 
 def predicted_verdict(surface: LossSurface, space: SearchSpace, config: Config, tried: int) -> Verdict:

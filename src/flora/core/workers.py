@@ -58,7 +58,7 @@ class OverProcesses:
 
 def at_once(spread: Map) -> int:
     """Return how many items a map works on at the same time."""
-    return spread.jobs if isinstance(spread, OverProcesses) else 1
+    return int(getattr(spread, "jobs", 1))
 
 
 @contextmanager

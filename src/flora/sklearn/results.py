@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flora.aggregator.aggregation import Aggregation
-from flora.core.workers import Map
+from flora.core.workers import Map, at_once
 from flora.party.folds import FoldTask
 from flora.problem.space import Config
 from flora.problem.trials import loss_of
@@ -46,6 +46,11 @@ class Watched:
     spread: Map
     kept: list[Fits] = field(default_factory=list)
 
+    @property
+    def jobs(self) -> int:
+        """How many items it works on at the same time."""
+        return at_once(self.spread)
+
     def __call__(self, function: Callable[[A], B], items: Sequence[A]) -> list[B]:
         """Apply the function to each item; a failure that the user wants raised is raised here."""
         answers = self.spread(function, items)
@@ -54,8 +59,14 @@ class Watched:
             if isinstance(fold, FoldScores) and fold.failure is not None and fold.score != fold.score:
                 raise fold.failure
         if isinstance(items[0], FoldTask):
-            self.kept.append(Fits(items[0].config, folds))
+            self._keep(items[0].config, folds)
         return answers
+
+    def _keep(self, config: Config, folds: tuple[FoldScores | str, ...]) -> None:
+        """Keep the folds of one config together: a race asks for a few at a time."""
+        if self.kept and self.kept[-1].config is config:
+            folds = (*self.kept.pop().folds, *folds)
+        self.kept.append(Fits(config, folds))
 
 
 @dataclass(frozen=True)

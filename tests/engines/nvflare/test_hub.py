@@ -11,8 +11,8 @@ from flora.engines.nvflare.hub import MOST_BYTES, Call, Hub, HubAnswer, call_fro
 PARTIES = ["a", "b", "c"]
 
 
-def numbers(*values: float) -> bytes:
-    return np.array(values, dtype=np.float64).tobytes()
+def numbers(*values: int) -> bytes:
+    return np.array(values, dtype=np.int64).tobytes()
 
 
 @dataclass

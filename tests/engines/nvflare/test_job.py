@@ -26,7 +26,7 @@ FULL = Request(
     surface=SurfaceChoice("sgm+u", "gp", 2.0),
     confirm=3,
     objective="worst",
-    trainings=2,
+    trainings=5,
     certificate=True,
 )
 

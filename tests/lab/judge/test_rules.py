@@ -118,7 +118,7 @@ def test_the_products_own_program_trains_what_the_rule_picks(
     family: str, parties: int, rows: int, local: LossOf
 ) -> None:
     record = made_up_record(family, local, local, parties=parties, rows=rows, chosen=(45,) * 5)
-    ask, program = _answers(record), single_shot(Request(family, trials=2, folds=5, confirm=2))
+    ask, program = _answers(record), single_shot(Request(family, PAPER, trials=2, folds=5, confirm=2, trainings=1))
     step = next(program)
     while not isinstance(step, Train):
         step = program.send(ask(step))

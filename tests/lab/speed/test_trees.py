@@ -31,7 +31,7 @@ def test_exchanges_are_counted() -> None:
 
 
 def test_random_configs_are_in_the_papers_space() -> None:
-    (space,) = trees.FAMILY.spaces("classification").values()
+    space = trees.FAMILY.spaces("classification")["paper"]
     found: list[Config] = trees.random_configs(5, seed=0)
     for config in found:
         space.check({**config, "max_iter": 10})

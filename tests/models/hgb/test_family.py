@@ -248,8 +248,11 @@ class TestScore:
 class TestHyperParameters:
     def test_the_space_is_the_papers(self) -> None:
         family: ModelFamily = family_of("hgb")
-        (space,) = family.spaces("classification").values()
+        space, own = family.spaces("classification")["paper"], family.spaces("classification")["own"]
         assert space.names == ("max_iter", "learning_rate", "min_samples_leaf", "l2_regularization")
+        assert own.names == (*space.names, "class_balance")  # and the paper's alone for a regression
+        assert family.spaces("regression")["own"] == family.spaces("regression")["paper"]
+        assert own.default["class_balance"] == 0
         assert dict(space.default) == {
             "max_iter": 100, "learning_rate": 0.1, "min_samples_leaf": 20, "l2_regularization": 0,
         }  # fmt: skip

@@ -9,7 +9,9 @@ from flora.models.hgb.settings import NO_LIMIT, Settings, default_of
 
 def test_defaults_are_scikit_learns() -> None:
     theirs = HistGradientBoostingClassifier().get_params()
-    for name, value in vars(Settings()).items():
+    ours = {name: value for name, value in vars(Settings()).items() if name != "class_balance"}
+    assert Settings().class_balance == 0  # scikit-learn's class_weight=None
+    for name, value in ours.items():
         assert value == (NO_LIMIT if theirs[name] is None else theirs[name]), name
     assert Settings().deepest is None
     assert Settings(max_depth=3).deepest == 3
@@ -24,7 +26,7 @@ def test_a_config_fills_in_and_is_cast() -> None:
 
 
 @pytest.mark.parametrize(("config", "message"), [
-    ({"forcedbins_filename": "x"}, "forcedbins_filename: the family hgb has no such HP, it has l2_reg"),
+    ({"forcedbins_filename": "x"}, "forcedbins_filename: the family hgb has no such HP, it has class_balance, l2_reg"),
     ({"num_iterations": 20}, "num_iterations: the family hgb has no such HP, it has .*max_iter"),
     ({"lambda_l1": 0.1}, "lambda_l1: the family hgb has no such HP"),
     ({"min_samples_leaf": 2.5}, "min_samples_leaf: must be of the type of its default 20, got 2.5"),

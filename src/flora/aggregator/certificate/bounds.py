@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from flora.aggregator.aggregation import Aggregation
 from flora.aggregator.certificate.evidence import Evidence, evidence_of, growth_of
@@ -26,7 +25,7 @@ from flora.aggregator.certificate.record import STATUSES, Certificate, Number, S
 from flora.aggregator.certificate.theorem import corollary, regret_bound, tried_points
 from flora.aggregator.choose import Objective, same_config
 from flora.aggregator.surface import check_compatible
-from flora.aggregator.verdict import SHOWN
+from flora.aggregator.verdict import SHOWN, quantile
 from flora.problem.learning_curve import LearningCurve
 from flora.problem.sketch import Sketch
 from flora.problem.space import Config, Points, SearchSpace
@@ -105,7 +104,7 @@ class _Bound:
     def noise(self) -> float:
         """What cross-validation may flatter, for all configs at once (Bonferroni)."""
         errors = [party.w.value * party.noise.value for party in self.known.parties]
-        return -float(ndtri(SHOWN / len(self.bar.points))) * math.hypot(*errors)
+        return -quantile(SHOWN / len(self.bar.points)) * math.hypot(*errors)
 
     @property
     def shift(self) -> float:
@@ -141,7 +140,7 @@ class _Bound:
         if math.isinf(scale.floor):
             return None
         errors = [party.w.value * party.loss_error.value for party in self.known.parties]
-        lost = self.shift - float(ndtri(SHOWN)) * math.hypot(*errors)
+        lost = self.shift - quantile(SHOWN) * math.hypot(*errors)
         for party in self.known.parties:
             edge = party.envelope.above(self.bar.points[:1])
             lost += party.w.value * float(edge.trial[0] + edge.rough[0] - party.fall[0])

@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from scipy.special import ndtri, stdtrit
-
 from flora.aggregator.aggregation import Aggregation
 from flora.aggregator.choose import Objective, gains_over, same_config
-from flora.aggregator.verdict import SHOWN
+from flora.aggregator.verdict import SHOWN, quantile
 from flora.problem.space import Config
 from flora.problem.trials import Gain
 
@@ -87,5 +85,4 @@ def _confirmed(found: Aggregation, trained: Config, default: Config, objective: 
 
 
 def _upper(gain: Gain, tail: float) -> float:
-    times = -ndtri(tail) if gain.degrees is None else -stdtrit(gain.degrees, tail)
-    return gain.estimate + float(times) * gain.error
+    return gain.estimate - quantile(tail, gain.degrees) * gain.error

@@ -43,7 +43,7 @@ def both_runs(network: Network, model: str) -> tuple[Path, Path]:
     options = ["--model", model, "--trials", "3", "--cv", "3", "--seed", "11"]
     options += ["--space", str(space)] if model == TREE else []
     if model == "svm":
-        options += ["--certificate"]  # one more step that adds up
+        options += ["--certificate", "--trainings", "5"]  # one more step that adds up, and models that are compared
     afar = network.folder / f"net-{name}"
     if not (afar / "result.json").exists():
         for party in network.consortium.parties:

@@ -75,16 +75,16 @@ def test_a_repeated_call_is_answered_again() -> None:
         give(hub, party, numbers(1))
     again = give(hub, "b", numbers(1))
     assert again is not None
-    assert again.data == numbers(3.0)
+    assert again.data == numbers(3)
     repeated = give(hub, "b", b"", kind="again")
     assert repeated == again
-    give(hub, "a", numbers(5.0), number=1)
-    give(hub, "a", numbers(5.0), number=1)
-    give(hub, "b", numbers(5.0), number=1)
-    assert give(hub, "c", numbers(5.0), number=1) is None
+    give(hub, "a", numbers(5), number=1)
+    give(hub, "a", numbers(5), number=1)
+    give(hub, "b", numbers(5), number=1)
+    assert give(hub, "c", numbers(5), number=1) is None
     last = give(hub, "c", b"", number=1, kind="again")
     assert last is not None
-    assert last.data == numbers(15.0)
+    assert last.data == numbers(15)
 
 
 def test_who_waits_for_long_is_told_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,9 +94,9 @@ def test_who_waits_for_long_is_told_to_ask_again(monkeypatch: pytest.MonkeyPatch
     hub.tick()
     assert post.states() == [("to-a", "wait")]
     assert give(hub, "a", b"", kind="again") is None
-    give(hub, "b", numbers(2.0))
-    give(hub, "c", numbers(4.0))
-    assert post.sent[-1][1].data == numbers(7.0)
+    give(hub, "b", numbers(2))
+    give(hub, "c", numbers(4))
+    assert post.sent[-1][1].data == numbers(7)
     assert [address for address, answer in post.sent if answer.state == "ok"] == ["to-a", "to-b", "to-c"]
 
 

@@ -108,3 +108,17 @@ def test_the_stops_of_one_fit_are_looked_at_once() -> None:
     for known in ([], tried):
         candidates(Known(surface), TREES, 0, best=best, count=3, tried=known, path=PATH)
     assert looked_at[1] - looked_at[0] == 2 * len(PATH.stops)
+
+
+def test_the_default_is_measured_anyway_and_takes_nobodys_place() -> None:
+    space = SearchSpace((Real("u", 0.0, 1.0),), {"u": 0.5})
+    surface = Known(lambda p: np.abs(p[:, 0] - 0.5))  # the default is the lowest of all
+    best = {"u": 0.1}
+    picked = candidates(
+        surface, space, 0, best=Recommendation(best, best, 0.0, 0.0), count=3, tried=[{"u": 0.5}, {"u": 0.9}]
+    )
+    assert {"u": 0.5} not in picked
+    along = [{"trees": 10, "rate": 0.5}, {"trees": 10, "rate": 0.1}]
+    start = Recommendation(along[1], along[1], 0.0, 0.0)
+    others = candidates(surface, TREES, 0, best=start, count=3, tried=along, path=PATH)
+    assert all(config["rate"] != 0.5 for config in others)

@@ -159,3 +159,11 @@ def test_always_inside_the_space_and_at_a_configs_point(space: SearchSpace, seed
     point = minimise(lambda p: p @ direction, space, seed, size=256)
     space.check(space.decode(point)[0])
     assert space.snap(point) == pytest.approx(point)
+
+
+def test_what_the_surface_does_not_see_stays_at_its_default() -> None:
+    space = SearchSpace((Real("x", 0.0, 1.0), Real("y", 0.0, 1.0)), {"x": 0.25, "y": 0.75})
+    seen = recommend(Known(lambda p: (p[:, 0] - 0.6) ** 2), space, 0).config
+    assert seen["x"] == pytest.approx(0.6, abs=0.01)
+    assert seen["y"] == 0.75
+    assert recommend(Known(lambda p: np.zeros(len(p))), space, 0).config == dict(space.default)

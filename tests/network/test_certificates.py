@@ -8,7 +8,7 @@ from tests.network.conftest import Network, Open, answer_of, bytes_of
 
 pytestmark = pytest.mark.network
 
-SEARCH = ["--model", "mlp", "--trials", "8", "--cv", "3", "--seed", "3"]
+SEARCH = ["--model", "mlp", "--trials", "8", "--cv", "3", "--seed", "3", "--trainings", "1"]
 
 
 def certificate(network: Network, *arguments: object) -> None:

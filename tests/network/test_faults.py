@@ -12,7 +12,7 @@ from tests.network.conftest import Network, Open, answer_of, bytes_of
 
 pytestmark = pytest.mark.network
 
-LONG_SEARCH = ["--model", "mlp", "--trials", "8", "--cv", "3", "--seed", "3"]
+LONG_SEARCH = ["--model", "mlp", "--trials", "8", "--cv", "3", "--seed", "3", "--trainings", "1"]
 LONG_TRAINING = ["--model", "hgb", "--trials", "2", "--cv", "2", "--seed", "5"]
 
 
@@ -86,7 +86,7 @@ def test_with_a_quorum_the_training_goes_on_without_the_lost_party(opened: Open)
 
 
 def test_with_a_deadline_the_run_goes_on_without_who_is_late(opened: Open) -> None:
-    network = opened({"north": 60, "south": 60, "west": 20_000}).start()  # west searches for minutes
+    network = opened({"north": 60, "south": 60, "west": 200_000}).start()  # west searches for minutes
     run = network.tune("out", *LONG_SEARCH, "--quorum", "2", "--deadline", "45")
     assert run.wait() == 0, run.text
     assert "party 'west' has not answered 'search' within 45 seconds" in run.text.replace("\n", " ")

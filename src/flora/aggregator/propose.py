@@ -82,11 +82,21 @@ def candidates(
     random = space.decode(space.sample(stream(seed, "candidates"), drawn))
     inside = space.decode(space.encode([best.config, *tried]))
     pool = _different([*inside[:1], *sorted(inside[1:], key=_name), *random], path)
+    pool = [pool[0], *(config for config in pool[1:] if not _is_default(config, space, path))]  # it is measured anyway
     configs, losses = _at_best_stop(surface, space, pool, path)
     rest = path.rest(space) if path else space
     points = rest.encode(configs)
     order = [0, *(k for k in np.argsort(losses, kind="stable") if k)]
     return [configs[k] for k in _apart(points, order, count)]
+
+
+def _is_default(config: Config, space: SearchSpace, path: Path | None) -> bool:
+    """Whether a config is the default, at whatever place on the path."""
+    if not space.default:
+        return False
+    pair = space.decode(space.encode([config, space.default]))
+    first, second = (path.at_top(each) if path else each for each in pair)
+    return _name(first) == _name(second)
 
 
 def _different(pool: Sequence[Config], path: Path | None) -> list[Config]:

@@ -60,3 +60,12 @@ def test_a_whole_result(width: int) -> None:
         assert name in text
     assert result.notes[0] not in text
     assert f"note: {result.notes[0]}" in aside.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_column_with_words_to_spare_gives_way_to_names() -> None:
+    table = Table("", "hidden_layer_sizes", "alpha", "learning_rate_init", box=SIMPLE_HEAD)
+    table.add_column("gain", no_wrap=True)
+    table.add_row("default", "100", "3.036e-05", "0.001", "+0.0000 ± 0.0001")
+    text = printed(table, 80)
+    assert max(map(len, text.splitlines())) <= 80
+    assert all(word in text for word in ("hidden_layer_sizes", "learning_rate_init", "+0.0000 ±", "0.0001"))

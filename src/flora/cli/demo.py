@@ -41,7 +41,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
     from flora.party.split import split
     from flora.party.table import Table
 
-    request = Request(family="svm", trials=20, folds=5, scoring="balanced_accuracy")
+    request = Request(family="mlp", trials=20, folds=5, scoring="balanced_accuracy")
     frames = split(load_digits(as_frame=True).frame, "target", 3, "iid", request.seed)
     tables = {name: Table(frame, "target") for name, frame in frames.items()}
     return tune(tables, TableOptions("target", (), None), request, options.work)

@@ -36,7 +36,7 @@ def grade_words(result: Result) -> str:
 
 def settle_words(result: Result) -> str:
     """Return what would settle a gain that is not shown; none where it is settled, or there is nothing to settle."""
-    if result.evidence is None or result.grade == "shown" or same_as_default(result):
+    if result.evidence is None or result.grade == "shown" or same_as_default(result) or result.evidence.gain <= 0:
         return ""
     if result.evidence.basis != "trained":
         return "Federated trainings of both configs would settle it: --trainings 11."

@@ -13,17 +13,29 @@ def whole(table: Table, width: int) -> Table:
 
     Where even single words do not fit beside each other, columns fold in the middle of words: nothing is left out.
     """
-    if _widest(table) <= width:
+    excess = _widest(table) - width
+    if excess <= 0:
         return table
+    widths, least = [], []
     for column in table.columns:
         column.no_wrap, column.overflow = False, "fold"
-        texts = [column.header, *column.cells]
-        words = [word for text in texts for word in Text.from_markup(str(text)).plain.split()]
-        column.min_width = min(max(map(cell_len, words), default=1), LONGEST)
-    if sum((column.min_width or 1) + 2 for column in table.columns) + 2 > width:
-        for column in table.columns:
-            column.min_width = None
+        texts = [Text.from_markup(str(text)).plain for text in (column.header, *column.cells)]
+        widths.append(max(map(cell_len, texts), default=1))
+        words = [word for text in texts for word in text.split()]
+        least.append(min(max(map(cell_len, words), default=1), LONGEST))
+    if sum(widths) - sum(least) >= excess:  # else rich folds words
+        for column, share in zip(table.columns, _narrowed(widths, least, excess), strict=True):
+            column.width = share
     return table
+
+
+def _narrowed(widths: list[int], least: list[int], excess: int) -> list[int]:
+    """Return widths that are less by ``excess`` in all: who has most to spare gives first."""
+    found = list(widths)
+    for _ in range(excess):
+        giver = max(range(len(found)), key=lambda k: found[k] - least[k])
+        found[giver] -= 1
+    return found
 
 
 def _widest(table: Table) -> int:

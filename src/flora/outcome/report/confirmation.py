@@ -114,7 +114,8 @@ def trained(result: Result) -> list[Html]:
         f"every party's rows, and the last one, on all rows, made the model. {inside}"
     )
     caption = "Trainings, with the loss on the rows that each left out"
-    return [element("p", words, note), table(caption, ["training", *names, "fold left out", "loss"], rows)]
+    trainings_table = table(caption, ["training", *names, "fold left out", "loss"], rows)
+    return [element("p", words, note), folded("The trainings one by one", trainings_table)]
 
 
 def confirm_rows(run: Analysis) -> list[list[Any]]:

@@ -26,3 +26,13 @@ def test_no_pickle_in_the_source() -> None:
             if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
                 assert isinstance(node.value, ast.Constant), path
                 assert node.value.value is False, path
+
+
+def test_one_name_is_one_thing() -> None:
+    """A reader who meets a record's name in two files may take it for the same."""
+    found: dict[str, list[str]] = {}
+    for path in Path(flora.__file__).parent.rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(path.name)
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}

@@ -23,7 +23,7 @@ from flora.engines.files import is_reply, read_files
 from flora.engines.nvflare.adoption import adopt
 from flora.engines.nvflare.collective import CellCollective, header_of, message
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.executor import Settings
+from flora.engines.nvflare.executor import SiteSettings
 from flora.engines.nvflare.guard import JOB
 from flora.engines.nvflare.hub import Call, Hub, call_from_headers, call_to_headers
 from flora.engines.nvflare.job import Run
@@ -245,7 +245,7 @@ def _settings(data: bytes, folder: Path) -> None:
     kit = Kit(folder, "party", "north", Consortium("c", "localhost", ("north",)))
     kit.state.mkdir(exist_ok=True)
     (kit.state / "party.json").write_bytes(data)
-    Settings.read(kit)
+    SiteSettings.read(kit)
 
 
 def _run() -> list[bytes]:

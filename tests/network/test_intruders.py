@@ -276,7 +276,7 @@ if any("nvflare" in word for word in sys.orig_argv):
     import flora.engines.nvflare.seams as seams
     seams.watch_cells = seams.watch_orders = seams.watch_commands = lambda *_: None
 """
-CHANGES = ("log", "desk", "audit", "worker.json", "lock", "party.json", "rc", "pool_stats")  # what a run writes
+CHANGES = ("log", "foreground", "audit", "worker.json", "lock", "party.json", "rc", "pool_stats")  # what a run writes
 
 
 @dataclass
@@ -470,11 +470,12 @@ def test_the_aggregator_gets_nothing_from_a_party_at_rest(opened: Open, intruder
 def _hostile(network: Network, intruders: Any) -> Intruder:
     """Start NVFlare's server with the aggregator's kit, as FLoRA would, but without the guard."""
     from flora.engines.nvflare.consortium import AGGREGATOR, Kit
+    from flora.engines.nvflare.foreground import Foreground
     from flora.engines.nvflare.kits import place_state
 
     kit = Kit.open(network.kits / "aggregator", AGGREGATOR)
     kit.state.mkdir(exist_ok=True)
-    (kit.state / "desk").mkdir(exist_ok=True)
+    Foreground(kit.state).folder.mkdir(exist_ok=True)
     place_state(kit)
     found: Intruder = intruders("aggregator", kit.path)
     return found

@@ -70,9 +70,9 @@ def _source(options: AdoptOptions) -> DataSource:
 
 
 def _keep(kit: Kit, source: DataSource, jobs: int) -> None:
-    from flora.engines.nvflare.executor import Settings
+    from flora.engines.nvflare.executor import SiteSettings
 
-    Settings(source, jobs).write(kit)
+    SiteSettings(source, jobs).write(kit)
     consent = Consent.read(kit.path / "local" / "flora.json")
     print_line(consent.describe())
     print_line(f"({kit.path / 'local' / 'flora.json'} may say otherwise)")

@@ -67,7 +67,7 @@ def run(parsed: Namespace) -> None:
     """Take part in runs until stopped."""
     options = options_of(PartyOptions, parsed)
     require_nvflare()
-    from flora.engines.nvflare.executor import Settings
+    from flora.engines.nvflare.executor import SiteSettings
 
     kit = Kit.open(options.kit, "party")
     consent = Consent.read(kit.path / "local" / "flora.json")
@@ -80,7 +80,7 @@ def run(parsed: Namespace) -> None:
     say = line_of(kit.name)
     with ended_cleanly(say), running(kit, say) as service:
         try:
-            Settings(source, options.jobs, options.ask).write(kit)
+            SiteSettings(source, options.jobs, options.ask).write(kit)
         except OSError as error:
             raise InputError(f"{kit.state}: cannot be written ({error.strerror})") from error
         say(f"dialling {kit.consortium.aggregator} port {kit.consortium.port}; Ctrl-C stops")

@@ -38,7 +38,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SideBySide:
     """Two runs, line by line."""
 
     settings: tuple[Line, ...]  # only those in which they differ
@@ -53,12 +53,12 @@ class Comparison:
         return document
 
 
-def compare(first: Result, second: Result) -> Comparison:
+def compare(first: Result, second: Result) -> SideBySide:
     """Return two runs side by side."""
     settings = [Line(name, _text(getattr(first, name)), _text(getattr(second, name))) for name in SETTINGS]
     settings.append(Line("space", first.space_digest[:12], second.space_digest[:12]))
     settings.append(Line("trials", _trials(first), _trials(second)))
-    return Comparison(
+    return SideBySide(
         tuple(line for line in settings if line.differs),
         _side_by_side(first.config, second.config),
         tuple(Line(name, one, _outcome(second)[name]) for name, one in _outcome(first).items()),

@@ -23,7 +23,7 @@ from flora.randomness import stream
 FEWEST = 6  # rows of a party that holds any out
 
 
-class Training(Protocol):
+class Trainer(Protocol):
     """Trainings on some parties' rows, and sums of what these parties have."""
 
     @property
@@ -73,7 +73,7 @@ class InOnePlace:
         return pooled_sums(np.stack(parts), Alone())
 
 
-def train_as(names: Sequence[str], rows: Sequence[Rows], step: Train, training: Training) -> list[TrainReply]:
+def train_as(names: Sequence[str], rows: Sequence[Rows], step: Train, training: Trainer) -> list[TrainReply]:
     """Train on all rows and return the model, or on all but a fold and return the loss there."""
     check_trainable(step.config, step.plan.space, family_path(step.plan.space, training.family))
     with one_thread():
@@ -87,7 +87,7 @@ def train_as(names: Sequence[str], rows: Sequence[Rows], step: Train, training: 
     ]
 
 
-def _judged(names: Sequence[str], rows: Sequence[Rows], step: Train, training: Training) -> list[TrainReply]:
+def _judged(names: Sequence[str], rows: Sequence[Rows], step: Train, training: Trainer) -> list[TrainReply]:
     """Train on all rows but a fold of every party's, and return the loss there; the model stays."""
     pairs = [
         leave_out(own, step.fold, step.folds, stream(step.plan.seed, name, "fold"))
@@ -100,7 +100,7 @@ def _judged(names: Sequence[str], rows: Sequence[Rows], step: Train, training: T
     ]
 
 
-def _losses_left_out(left: Sequence[Rows], model: Model, step: Train, training: Training) -> list[float | None]:
+def _losses_left_out(left: Sequence[Rows], model: Model, step: Train, training: Trainer) -> list[float | None]:
     """Return the loss on the rows that all parties left out, the same for each; or each one's own, if that counts."""
     scoring = step.plan.scoring
     if step.apart:
@@ -111,7 +111,7 @@ def _losses_left_out(left: Sequence[Rows], model: Model, step: Train, training: 
 
 
 def _trained(
-    names: Sequence[str], rows: Sequence[Rows], step: Train, training: Training
+    names: Sequence[str], rows: Sequence[Rows], step: Train, training: Trainer
 ) -> tuple[Trained[Model], list[float | None]]:
     """Train once, or with a first pass that is judged by held-out rows and a second one that uses them."""
     if not step.held:

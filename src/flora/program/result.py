@@ -50,7 +50,7 @@ class StatedGain:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Grounds:
     """What a verdict rests on."""
 
     basis: Basis  # "trained": federated trainings on all rows; "measured": each party on its own; "predicted": neither
@@ -176,7 +176,7 @@ class Result:
     default: Config | None
     verdict: Decision | None
     grade: Grade | None
-    evidence: Evidence | None
+    evidence: Grounds | None
     expected_gain: StatedGain | None
     predicted_loss: float
     predicted_loss_error: float
@@ -247,7 +247,7 @@ def result_of(outcome: Outcome, request: Request, seconds: Mapping[str, float]) 
         default=dict(first.space.default) or None,
         verdict=verdict.decision if verdict else None,
         grade=verdict.grade if verdict else None,
-        evidence=Evidence.of(verdict) if verdict else None,
+        evidence=Grounds.of(verdict) if verdict else None,
         expected_gain=StatedGain.by(verdict) if verdict else None,
         predicted_loss=found.recommendation.loss,
         predicted_loss_error=found.recommendation.error,

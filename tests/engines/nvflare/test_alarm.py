@@ -19,7 +19,7 @@ class Clock:
 @pytest.fixture
 def alarm(tmp_path: Path) -> Alarm:
     kit = Kit(tmp_path, "party", "north", Consortium("hearts", "localhost", ("north",)))
-    Foreground(kit.state / "desk").open()
+    Foreground(kit.state).open()
     return Alarm(kit, Clock())
 
 
@@ -31,7 +31,7 @@ def test_a_refusal_is_in_the_log_and_on_the_screen(alarm: Alarm) -> None:
     alarm.refused("'sys.shell' from south", "no")
     (entry,) = verify(alarm.kit.state / "audit.jsonl")
     assert (entry.what, entry.to, entry.size, entry.note) == ("refused", "nobody", 0, "'sys.shell' from south: no")
-    assert Foreground(alarm.kit.state / "desk").lines(0)[0] == ["refused 'sys.shell' from south: no"]
+    assert Foreground(alarm.kit.state).lines(0)[0] == ["refused 'sys.shell' from south: no"]
 
 
 def test_the_same_again_is_counted_and_not_written(alarm: Alarm) -> None:
@@ -66,7 +66,7 @@ def test_what_a_stranger_writes_is_one_harmless_line(alarm: Alarm) -> None:
 def test_a_log_that_cannot_be_written_does_not_open_the_gate(alarm: Alarm) -> None:
     (alarm.kit.state / "audit.jsonl").write_text("not a log\n")
     alarm.refused("x", "no")
-    lines = Foreground(alarm.kit.state / "desk").lines(0)[0]
+    lines = Foreground(alarm.kit.state).lines(0)[0]
     assert "the audit log could not be written" in lines[0]
     assert lines[1] == "refused x: no"
 

@@ -27,7 +27,7 @@ RUN = Run("hearts", ("north", "south"), Request())
 def controller(tmp_path: Path) -> FloraController:
     made = FloraController(RUN.to_json())
     made._plan, made._name = RUN, "server.run"
-    made._foreground = Foreground(tmp_path / "desk")
+    made._foreground = Foreground(tmp_path)
     made._foreground.open()
     made._journal = Journal(tmp_path / "journal", RUN.identity)
     made._abort = SimpleNamespace(triggered=False)

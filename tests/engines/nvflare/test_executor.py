@@ -11,7 +11,7 @@ import pytest
 from nvflare.apis.shareable import Shareable
 
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.executor import FloraExecutor, Settings, masks_of
+from flora.engines.nvflare.executor import FloraExecutor, SiteSettings, masks_of
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, fill
 from flora.party.audit import verify
@@ -42,9 +42,9 @@ def kit(tmp_path: Path) -> Kit:
     made = Kit(tmp_path, "party", "north", Consortium("hearts", "localhost", ("north", "south")))
     made.state.mkdir()
     (tmp_path / "local").mkdir()
-    Foreground(made.state / "desk").open()
+    Foreground(made.state).open()
     two_moons(60, 1).to_csv(tmp_path / "north.csv", index=False)
-    Settings(DataSource(str(tmp_path / "north.csv"), "kind")).write(made)
+    SiteSettings(DataSource(str(tmp_path / "north.csv"), "kind")).write(made)
     return made
 
 
@@ -61,10 +61,10 @@ def test_a_party_s_table_format_reaches_its_runs(kit: Kit, tmp_path: Path) -> No
     table = two_moons(60, 1).assign(remark=[f"case {k}" for k in range(60)], day="29.02.2024")
     table.to_csv(tmp_path / "north.csv", index=False, sep="|", decimal=",")
     form = TableFormat("|", ",", "cp1252", ("none",), "parts", auto=True)
-    settings = Settings(DataSource(str(tmp_path / "north.csv"), "kind", (), form), 2, True)
+    settings = SiteSettings(DataSource(str(tmp_path / "north.csv"), "kind", (), form), 2, True)
     settings.write(kit)
-    assert Settings.read(kit) == settings
-    Settings(settings.data).write(kit)
+    assert SiteSettings.read(kit) == settings
+    SiteSettings(settings.data).write(kit)
     answer, text = answered(kit, message_of(Describe()))
     assert answer == ReplyHeader("reply")
     reply = read_reply(text, Describe())
@@ -106,7 +106,7 @@ def test_of_an_error_only_its_class_leaves(kit: Kit) -> None:
     table.to_csv(kit.path / "north.csv", index=False)
     answer, _ = answered(kit, message_of(Describe()))
     assert answer == ReplyHeader("failed", "DataError")
-    lines, _ = Foreground(kit.state / "desk").lines(0)
+    lines, _ = Foreground(kit.state).lines(0)
     assert any("secret" in line for line in lines)  # the party's own screen says it all
 
 

@@ -11,7 +11,7 @@ from flora.errors import FloraError
 @pytest.fixture
 def foreground(tmp_path: Path) -> Foreground:
     """A foreground that is open."""
-    opened = Foreground(tmp_path / "desk")
+    opened = Foreground(tmp_path)
     opened.open()
     return opened
 

@@ -23,7 +23,7 @@ from nvflare.private.fed.client.admin import FedAdminAgent
 
 from flora.engines.nvflare import guard, orders, seams
 from flora.engines.nvflare.consortium import USER
-from flora.engines.nvflare.guard import AggregatorGuard, Envelope, Guard, PartyGuard
+from flora.engines.nvflare.guard import AggregatorGuard, Guard, Heading, PartyGuard
 from flora.engines.nvflare.orders import Order
 from tests.engines.nvflare import nvflare_topics as topics
 
@@ -35,23 +35,23 @@ AGGREGATOR = AggregatorGuard("agg.example.org", USER, frozenset({"north", "south
 HUB = replace(AGGREGATOR, run=RUN)
 
 
-def request(origin: str, destination: str, channel: str, topic: str, **known: Any) -> Envelope:
+def request(origin: str, destination: str, channel: str, topic: str, **known: Any) -> Heading:
     """A request as the good would send it; ``known`` says what differs."""
     root = origin.partition(".")[0]
     certificate = {"server": "agg.example.org", ADMIN: USER}.get(root, root)
     line = {"kind": "req", "neighbour": origin, "certificate": certificate, "dialled": False}
-    return Envelope(
+    return Heading(
         **{**line, "origin": origin, "destination": destination, "channel": channel, "topic": topic, **known}
     )
 
 
-def to_party(origin: str, channel: str, topic: str, **known: Any) -> Envelope:
+def to_party(origin: str, channel: str, topic: str, **known: Any) -> Heading:
     """What the aggregator brings to a party: over gRPC the line shows no certificate, but it was dialled."""
     line = {"neighbour": "server", "certificate": "", "dialled": True, "destination": "north", **known}
     return request(origin, line.pop("destination"), channel, topic, **line)
 
 
-Sent = Callable[[str, str], Envelope]
+Sent = Callable[[str, str], Heading]
 # Who can bring what to whom, and the table that holds for it. Everything else must be refused.
 LINES: dict[str, tuple[Guard, guard.Asked, Sent]] = {
     "aggregator to party": (PARTY, guard.PARTY_FROM_AGGREGATOR, lambda c, t: to_party("server", c, t)),
@@ -398,23 +398,23 @@ NORTH = SimpleNamespace(name="north")
 
 
 def test_a_frame_is_read_as_it_is() -> None:
-    read = seams.envelope_of(NORTH, line("north"), frame())
+    read = seams.heading_of(NORTH, line("north"), frame())
     assert read == request("north", "server", "task", "quit")
-    assert seams.envelope_of(NORTH, line(None, Mode.ACTIVE), frame()).dialled
-    assert seams.envelope_of(NORTH, line("N/A"), frame()).certificate == ""
-    assert seams.envelope_of(NORTH, None, frame()).within
-    assert seams.envelope_of(NORTH, line("north"), frame(**{MessageHeaderKey.CONN_URL: "tcp://evil"})).invites
+    assert seams.heading_of(NORTH, line(None, Mode.ACTIVE), frame()).dialled
+    assert seams.heading_of(NORTH, line("N/A"), frame()).certificate == ""
+    assert seams.heading_of(NORTH, None, frame()).within
+    assert seams.heading_of(NORTH, line("north"), frame(**{MessageHeaderKey.CONN_URL: "tcp://evil"})).invites
 
 
 def test_a_message_in_pieces_is_read_by_what_it_carries() -> None:
     keys = MessageHeaderKey
     stream = {keys.CHANNEL: STREAM_CHANNEL, keys.TOPIC: STREAM_DATA_TOPIC, "sm__ch": "admin", "sm__tp": "sys.shell"}
-    read = seams.envelope_of(NORTH, line("north"), frame(**stream))
+    read = seams.heading_of(NORTH, line("north"), frame(**stream))
     assert (read.kind, read.channel, read.topic) == ("req", "admin", "sys.shell")
-    answer = seams.envelope_of(NORTH, line("north"), frame(**{**stream, "sm__ch": CellChannel.RETURN_ONLY}))
+    answer = seams.heading_of(NORTH, line("north"), frame(**{**stream, "sm__ch": CellChannel.RETURN_ONLY}))
     assert answer.kind == "reply"
-    assert seams.envelope_of(NORTH, line("north"), frame(**{keys.CHANNEL: CellChannel.RETURN_ONLY})).kind == "req"
-    acknowledged = seams.envelope_of(NORTH, line("north"), frame(**{**stream, keys.TOPIC: STREAM_ACK_TOPIC}))
+    assert seams.heading_of(NORTH, line("north"), frame(**{keys.CHANNEL: CellChannel.RETURN_ONLY})).kind == "req"
+    acknowledged = seams.heading_of(NORTH, line("north"), frame(**{**stream, keys.TOPIC: STREAM_ACK_TOPIC}))
     assert (acknowledged.channel, acknowledged.topic) in guard.STREAM
 
 
@@ -423,7 +423,7 @@ def test_a_frame_that_says_too_little_is_none(missing: str) -> None:
     message = frame()
     del message.headers[missing]
     with pytest.raises((KeyError, TypeError)):
-        seams.envelope_of(NORTH, line("north"), message)
+        seams.heading_of(NORTH, line("north"), message)
 
 
 def test_what_the_gate_cannot_read_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from flora.problem.trials import FailedTrial, Gain, PartyTrials, Trial
 from flora.program.request import Request
 from flora.program.result import (
     CandidateResult,
-    Evidence,
+    Grounds,
     MeasuredGain,
     PartyResult,
     Result,
@@ -80,7 +80,7 @@ def tuned(names: Sequence[str], space: SearchSpace = MIXED, surface: str = "aplm
         result,
         verdict="use",
         grade=verdict.grade,
-        evidence=Evidence.of(verdict),
+        evidence=Grounds.of(verdict),
         expected_gain=StatedGain.by(verdict),
         parties=tuple(_measured(party, gain, result) for party, gain in zip(result.parties, gains, strict=True)),
         candidates=tuple(

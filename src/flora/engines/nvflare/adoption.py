@@ -72,7 +72,7 @@ def _site(path: Path, _: tuple[str, ...]) -> Adopted:
 
 def _server(path: Path, _: tuple[str, ...]) -> Adopted:
     name = str(_startup(path, SERVER)["servers"][0]["name"])
-    Foreground(path / "state" / "desk").open()
+    Foreground(path / "state").open()
     _allow(path, _resources(path), CONTROLLER)
     return Adopted(path, SERVER, name)
 
@@ -107,7 +107,7 @@ def _allow(path: Path, resources: dict[str, Any], kind: str) -> None:
 
 def _mark(path: Path, role: str, name: str, consortium: Consortium) -> None:
     (path / "state").mkdir(mode=0o700, exist_ok=True)
-    Foreground(path / "state" / "desk").open()
+    Foreground(path / "state").open()
     document = {**vars(consortium), "parties": list(consortium.parties)}
     _write(path / MARK, {"role": role, "name": name, "consortium": document})
 

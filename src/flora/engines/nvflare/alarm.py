@@ -71,7 +71,7 @@ class Alarm:
 
     def _say(self, text: str) -> None:
         try:
-            Foreground(self.kit.state / "desk").say(text)
+            Foreground(self.kit.state).say(text)
         except OSError:
             return  # NVFlare's own log has it; there is nobody else to tell
 

@@ -101,7 +101,7 @@ class FloraController(Controller):  # type: ignore[misc]
         self._name = engine.get_cell().get_fqcn()
         self._plan = Run.from_json(self.run)
         root = Path(fl_ctx.get_workspace().get_root_dir())
-        self._foreground = Foreground(root / "state" / "desk")
+        self._foreground = Foreground(root / "state")
         self._journal = Journal(root / "state" / "runs" / self._plan.folder, self._plan.identity)
         self._result = Path(fl_ctx.get_workspace().get_run_dir(fl_ctx.get_job_id())) / RESULT
         self._cell.register_request_cb(CHANNEL, REDUCE, self._on_reduce)

@@ -37,7 +37,7 @@ BEAT_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Settings:
+class SiteSettings:
     """What ``flora party`` was started with; it stays at the party."""
 
     data: DataSource
@@ -49,7 +49,7 @@ class Settings:
         (kit.state / "party.json").write_text(json.dumps(to_document(self)), "utf-8")
 
     @classmethod
-    def read(cls, kit: Kit) -> "Settings":
+    def read(cls, kit: Kit) -> "SiteSettings":
         """Read what :meth:`write` kept."""
         file = kit.state / "party.json"
         return read(cls, object_in(contents(file, MIB), str(file)), str(file))
@@ -97,7 +97,7 @@ class FloraExecutor(Executor):  # type: ignore[misc]
         return fill(make_reply(ReturnCode.OK), answer, text)
 
     def _answer(self, kit: Kit, shareable: Any, fl_ctx: Any, aborted: Callable[[], bool]) -> tuple[ReplyHeader, str]:
-        foreground, log = Foreground(kit.state / "desk"), AuditLog(kit.state / "audit.jsonl")
+        foreground, log = Foreground(kit.state), AuditLog(kit.state / "audit.jsonl")
         try:
             return ReplyHeader("reply"), self._letter(kit, foreground, log, shareable, fl_ctx, aborted)
         except ConsentError as error:
@@ -123,7 +123,7 @@ class FloraExecutor(Executor):  # type: ignore[misc]
         step = read_step(text)
         cell = fl_ctx.get_engine().get_cell()
         pulse = self._beating(cell, order)
-        settings = Settings.read(kit)
+        settings = SiteSettings.read(kit)
         with _party(kit, settings, step, foreground, pulse) as party:
             gate = Gate(
                 party,
@@ -163,7 +163,7 @@ def masks_of(kit: Kit, order: StepHeader) -> Masking | None:
 
 
 @contextmanager
-def _party(kit: Kit, settings: Settings, step: Step, foreground: Foreground, pulse: Pulse) -> Iterator[Party]:
+def _party(kit: Kit, settings: SiteSettings, step: Step, foreground: Foreground, pulse: Pulse) -> Iterator[Party]:
     """Give the party for one step: its table as it is now, its workers, its study."""
 
     def progress(party: str, done: int, total: int) -> None:  # noqa: ARG001  (there is one party here)
@@ -176,7 +176,7 @@ def _party(kit: Kit, settings: Settings, step: Step, foreground: Foreground, pul
         yield Party(kit.name, table, _study(kit, settings, step), spread, progress)
 
 
-def _study(kit: Kit, settings: Settings, step: Step) -> Path | None:
+def _study(kit: Kit, settings: SiteSettings, step: Step) -> Path | None:
     """Return the file of a search: the same plan over the same file goes on, another begins anew."""
     if not isinstance(step, Search):
         return None

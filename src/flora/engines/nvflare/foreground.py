@@ -14,12 +14,19 @@ from typing import Any
 from flora.core.files import write_whole
 from flora.errors import FloraError
 
+FOLDER = "foreground"
+
 
 @dataclass(frozen=True)
 class Foreground:
-    """The folder of a kit where both sides meet."""
+    """The folder in a kit's state where both sides meet."""
 
-    folder: Path
+    state: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        return self.state / FOLDER
 
     @property
     def _lines(self) -> Path:

@@ -62,7 +62,7 @@ HUB_FROM_AGGREGATOR: Asked = (
 
 
 @dataclass(frozen=True)
-class Envelope:
+class Heading:
     """What a message says of itself, and what is known of the line that it came over."""
 
     kind: str  # REQUEST or REPLY
@@ -96,7 +96,7 @@ class PartyGuard:
         """The name of this cell."""
         return f"{self.name}.{self.run}" if self.run else self.name
 
-    def refusal(self, e: Envelope) -> str:
+    def refusal(self, e: Heading) -> str:
         """Return why a message is refused; empty where it may come in, or pass between this party's two processes."""
         if e.within and e.origin == e.neighbour == self.here:
             return ""
@@ -108,17 +108,17 @@ class PartyGuard:
             return self._from_own(e)
         return "a party hears its aggregator and its own run alone"
 
-    def _is_aggregator(self, e: Envelope) -> bool:
+    def _is_aggregator(self, e: Heading) -> bool:
         return e.neighbour == SERVER and e.dialled and e.certificate in ("", self.aggregator)
 
-    def _is_own(self, e: Envelope) -> bool:
+    def _is_own(self, e: Heading) -> bool:
         if e.certificate != self.name:
             return False
         if self.run:
             return e.neighbour == self.name and e.dialled
         return not e.dialled and run_of(e.neighbour, self.name) != ""
 
-    def _from_aggregator(self, e: Envelope) -> str:
+    def _from_aggregator(self, e: Heading) -> str:
         run = run_of(e.origin, SERVER)
         if e.origin != SERVER and not run:
             return "the aggregator may not pass on what others say"
@@ -131,7 +131,7 @@ class PartyGuard:
             return "it is not of this run"
         return _listed(e, RUN_FROM_AGGREGATOR)
 
-    def _from_own(self, e: Envelope) -> str:
+    def _from_own(self, e: Heading) -> str:
         if self.run:  # its parent may also pass on what the aggregator said, and has judged it
             if e.destination != self.here:
                 return "it is for somebody else"
@@ -158,7 +158,7 @@ class AggregatorGuard:
         """The name of this cell."""
         return f"{SERVER}.{self.run}" if self.run else SERVER
 
-    def refusal(self, e: Envelope) -> str:
+    def refusal(self, e: Heading) -> str:
         """Return why a message is refused; empty where it may come in, or go on to where it is sent."""
         if e.within and e.origin == e.neighbour == self.here:
             return ""
@@ -170,7 +170,7 @@ class AggregatorGuard:
             return "the aggregator dials nobody"
         return self._from_outside(e)
 
-    def _from_outside(self, e: Envelope) -> str:
+    def _from_outside(self, e: Heading) -> str:
         party = e.neighbour.split(".", 1)[0]
         if SESSION.fullmatch(e.neighbour) and e.certificate == self.scientist:
             return self._from_scientist(e)
@@ -180,12 +180,12 @@ class AggregatorGuard:
             return self._from_party(e, party)
         return f"the certificate of {e.certificate!r:.80} is not that of {e.neighbour!r:.80}, or of nobody known here"
 
-    def _from_scientist(self, e: Envelope) -> str:
+    def _from_scientist(self, e: Heading) -> str:
         if e.origin != e.neighbour:
             return "it is sent in the name of another"
         return _listed(e, AGGREGATOR_FROM_SCIENTIST) if e.destination == SERVER else "a scientist reaches no party"
 
-    def _from_own_run(self, e: Envelope) -> str:
+    def _from_own_run(self, e: Heading) -> str:
         run = run_of(e.neighbour, SERVER)
         if e.origin != e.neighbour:
             return "it is sent in the name of another"
@@ -196,7 +196,7 @@ class AggregatorGuard:
             return "a run speaks with its own parties alone"
         return _listed(e, RUN_FROM_AGGREGATOR)
 
-    def _from_party(self, e: Envelope, party: str) -> str:
+    def _from_party(self, e: Heading, party: str) -> str:
         run = run_of(e.origin, party)
         if e.origin not in (e.neighbour, f"{e.neighbour}.{run}") or (e.origin != party and not run):
             return "it is sent in the name of another"
@@ -206,7 +206,7 @@ class AggregatorGuard:
             return _listed(e, HUB_FROM_PARTYS_RUN)
         return "a party speaks with the aggregator alone"
 
-    def _at_hub(self, e: Envelope) -> str:
+    def _at_hub(self, e: Heading) -> str:
         if not (e.neighbour == SERVER and e.dialled and e.certificate == self.aggregator):
             return "a run at the aggregator hears its own parent alone"
         if e.destination != self.here:
@@ -228,7 +228,7 @@ def run_of(cell: str, owner: str) -> str:
     return run if root == owner and JOB.fullmatch(run) else ""
 
 
-def _listed(e: Envelope, allowed: Asked) -> str:
+def _listed(e: Heading, allowed: Asked) -> str:
     if e.kind == REPLY or (e.channel, e.topic) in allowed:  # an answer reaches only who has asked, by a random number
         return ""
     return "it is not among what a run needs"

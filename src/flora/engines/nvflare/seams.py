@@ -33,8 +33,8 @@ from flora.engines.nvflare.alarm import Alarm
 from flora.engines.nvflare.guard import (
     REPLY,
     REQUEST,
-    Envelope,
     Guard,
+    Heading,
     run_of,
 )
 from flora.engines.nvflare.orders import Order, command_refusal, order_refusal
@@ -52,7 +52,7 @@ LOOK = 1.0  # seconds between two looks at who is revoked
 PROBE = 3.0  # seconds in which a process that is there answers a ping
 
 
-def envelope_of(endpoint: Any, connection: Any, message: Any) -> Envelope:
+def heading_of(endpoint: Any, connection: Any, message: Any) -> Heading:
     """Return what a frame says of itself and what is known of its line; raise where it says too little."""
     headers = message.headers
     channel, topic = str(headers.get(MessageHeaderKey.CHANNEL)), str(headers.get(MessageHeaderKey.TOPIC))
@@ -62,7 +62,7 @@ def envelope_of(endpoint: Any, connection: Any, message: Any) -> Envelope:
     is_reply = headers[MessageHeaderKey.MSG_TYPE] != MessageType.REQ
     is_reply = is_reply or (in_pieces and channel == CellChannel.RETURN_ONLY)
     within = connection is None or isinstance(connection, NullConnection)
-    return Envelope(
+    return Heading(
         kind=REPLY if is_reply else REQUEST,
         origin=_text(headers[MessageHeaderKey.ORIGIN]),
         destination=_text(headers[MessageHeaderKey.DESTINATION]),
@@ -95,7 +95,7 @@ def watch_cells(guard: Guard, alarm: Alarm) -> None:
     @wraps(process)
     def judged(cell: Any, endpoint: Any, connection: Any, app_id: int, message: Any) -> Any:
         try:
-            envelope = envelope_of(endpoint, connection, message)
+            envelope = heading_of(endpoint, connection, message)
             what, why = envelope.words, guard.refusal(envelope)
         except Exception as error:
             what, why = "a message", f"it is none of NVFlare's ({type(error).__name__})"

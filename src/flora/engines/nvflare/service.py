@@ -67,7 +67,7 @@ class Service:
     @property
     def foreground(self) -> Foreground:
         """Where the run's own process leaves its lines and questions."""
-        return Foreground(self.kit.state / "desk")
+        return Foreground(self.kit.state)
 
     @property
     def log(self) -> Path:

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flora.aggregator.propose import recommend as recommend
+    from flora.aggregator.recommend import recommend as recommend
     from flora.aggregator.surface import fit_surface as fit_surface
     from flora.errors import DataError as DataError
     from flora.errors import FloraError as FloraError
@@ -43,7 +43,7 @@ _HOME = {
     "TrialsError": "errors",
     "fit_surface": "aggregator.surface",
     "load": "outcome.loaded",
-    "recommend": "aggregator.propose",
+    "recommend": "aggregator.recommend",
     "search_locally": "party.search",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605  (one list, not two)

@@ -7,7 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from flora.aggregator.propose import APART, Recommendation, candidates
+from flora.aggregator.propose import APART, candidates
+from flora.aggregator.recommend import Recommendation
 from flora.problem.path import Path
 from flora.problem.space import Boolean, Config, Integer, Points, Real, SearchSpace
 from flora.surrogate.regressors import Losses

@@ -8,7 +8,7 @@ from threading import Event
 import pytest
 from rich.console import Console
 
-from flora.aggregator.propose import Recommendation
+from flora.aggregator.recommend import Recommendation
 from flora.aggregator.verdict import Basis, Verdict
 from flora.outcome.console import progress_bars, show_result, time_left, work_bar
 from flora.problem.trials import Gain

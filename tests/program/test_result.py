@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from flora.aggregator.aggregation import Aggregation
-from flora.aggregator.propose import Recommendation
+from flora.aggregator.recommend import Recommendation
 from flora.aggregator.surface import fit_surface
 from flora.aggregator.verdict import Verdict
 from flora.engines.threads import in_process

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from flora.aggregator.aggregation import aggregate
 from flora.aggregator.inside import Inside
-from flora.aggregator.propose import recommend
+from flora.aggregator.recommend import recommend
 from flora.aggregator.surface import SurfaceChoice
 from flora.models import family_of
 from flora.problem.family import PAPER, space_of

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from flora.aggregator.choose import Choice, Confirmed, Objective, choose
 from flora.aggregator.diagnose import Diagnosis, diagnose
 from flora.aggregator.effort import effort_for, starts_of
-from flora.aggregator.propose import Recommendation, candidates, recommend, recommendation_at
+from flora.aggregator.propose import candidates
+from flora.aggregator.recommend import Recommendation, recommend, recommendation_at
 from flora.aggregator.surface import SurfaceChoice, SurfaceKind, check_compatible, fit_surface
 from flora.aggregator.verdict import Verdict, predicted_verdict, tried_configs
 from flora.problem.family import Family

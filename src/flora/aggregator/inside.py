@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from flora.aggregator.aggregation import Aggregation
 from flora.aggregator.effort import effort_for, starts_of
-from flora.aggregator.propose import recommend, recommendation_at
+from flora.aggregator.recommend import recommend, recommendation_at
 from flora.aggregator.surface import LossSurface
 from flora.aggregator.verdict import predicted_verdict, tried_configs
 from flora.errors import SpaceError

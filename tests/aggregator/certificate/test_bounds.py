@@ -15,7 +15,7 @@ from flora.aggregator.aggregation import Aggregation
 from flora.aggregator.certificate.bounds import FiniteSet, certify
 from flora.aggregator.certificate.extrapolation import extrapolate
 from flora.aggregator.certificate.record import TERMS, Certificate, Number
-from flora.aggregator.propose import Recommendation
+from flora.aggregator.recommend import Recommendation
 from flora.aggregator.surface import SurfaceKind, fit_surface
 from flora.aggregator.surfaces.average_of_parties import AverageOfParties
 from flora.errors import InputError

@@ -8,7 +8,7 @@ from scipy.stats import norm, t
 
 from flora.aggregator.aggregation import Aggregation
 from flora.aggregator.certificate.measured import measured_gap, measured_gaps
-from flora.aggregator.propose import Recommendation
+from flora.aggregator.recommend import Recommendation
 from flora.aggregator.surfaces.average_of_parties import AverageOfParties
 from flora.aggregator.verdict import Verdict
 from flora.problem.messages import Confirmation

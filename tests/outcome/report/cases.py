@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from flora.aggregator.aggregation import Aggregation, aggregate
-from flora.aggregator.propose import Recommendation
+from flora.aggregator.recommend import Recommendation
 from flora.aggregator.surface import SurfaceChoice, SurfaceKind
 from flora.aggregator.verdict import Verdict
 from flora.outcome.report.analysis import Analysis

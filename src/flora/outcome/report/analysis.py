@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flora.aggregator.propose import Recommendation, recommend
+from flora.aggregator.recommend import Recommendation, recommend
 from flora.aggregator.surface import LossSurface, SurfaceKind, fit_surface
 from flora.aggregator.surfaces.kinds import Learning, per_party
 from flora.errors import InputError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flora.aggregator.propose import Recommendation, recommend
+from flora.aggregator.recommend import Recommendation, recommend
 from flora.aggregator.surfaces.average_of_parties import AverageOfParties
 from flora.problem.space import Boolean, Categorical, Config, Integer, Points, Real, SearchSpace
 from flora.surrogate.minimise import minimise

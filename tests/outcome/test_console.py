@@ -10,10 +10,11 @@ from rich.console import Console
 
 from flora.aggregator.recommend import Recommendation
 from flora.aggregator.verdict import Basis, Verdict
-from flora.outcome.console import progress_bars, show_result, time_left, work_bar
+from flora.outcome.console import progress_bars, show_evaluation, show_result, time_left, work_bar
+from flora.outcome.evaluation import Evaluation, Figure
 from flora.problem.trials import Gain
 from flora.program.request import Request
-from flora.program.result import CandidateResult, MeasuredGain, Result, StatedGain, result_of
+from flora.program.result import CandidateResult, MeasuredGain, ModelScore, Result, StatedGain, result_of
 from flora.program.single_shot import Outcome
 from tests.program.test_result import CONFIG, aggregation, trials
 
@@ -166,3 +167,10 @@ def test_who_gains_more_and_was_passed_over_is_named() -> None:
     assert words in text_with(DEFAULT, CHOSEN, slow, slower)
     behind = candidate({"C": 3.0}, 0.01, 0.004, keeps_up=False)  # the chosen one gains more
     assert "more slowly" not in text_with(DEFAULT, CHOSEN, behind)
+
+
+def test_an_evaluation_stands_beside_what_the_run_measured() -> None:
+    file = io.StringIO()
+    found = Evaluation(90, (Figure("accuracy", 0.8, 0.01),), in_training=ModelScore(0.9, 0.02, 5, 0.7))
+    show_evaluation(found, Console(file=file, width=100))
+    assert "left out: this config had 0.9000 ± 0.0200, the default 0.7000" in file.getvalue()

@@ -11,7 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, confusion_matrix, r2_score
 from flora.errors import DataError
 from flora.models.model_file import StoredModel, read_model
 from flora.outcome.evaluation import Evaluation, evaluate
-from flora.program.result import MODEL, TrainingResult
+from flora.program.result import MODEL, ModelScore
 from tests.outcome.report.cases import tuned
 from tests.outcome.test_loaded import run_in, ward
 
@@ -64,13 +64,11 @@ def test_without_probabilities(tmp_path: Path) -> None:
 
 def test_the_runs_scoring_comes_first_and_the_default_stands_beside(tmp_path: Path) -> None:
     stored, new = model_in(tmp_path, max_iter=20), ward(80, 2)
-    run = replace(tuned(["a", "b"])[0], scoring="f1_macro", chosen_in_training=())
+    known = ModelScore(0.9, 0.01, 5, 0.8)
+    run = replace(tuned(["a", "b"])[0], scoring="f1_macro", model_score=None)
     assert evaluate(stored, new, run).figures[0].scoring == "f1_macro"
-    assert evaluate(stored, new, run).default_held_loss is None
-    assert run.default is not None
-    trainings = (TrainingResult(run.config, 0.1), TrainingResult(run.default, 0.3))
-    both = evaluate(stored, new, replace(run, trainings=trainings, trained_config=run.config))
-    assert (both.trained_held_loss, both.default_held_loss) == (0.1, 0.3)
+    assert evaluate(stored, new, run).in_training is None
+    assert evaluate(stored, new, replace(run, model_score=known)).in_training == known
 
 
 def test_rows_without_a_target_or_with_another_class(tmp_path: Path) -> None:

@@ -196,9 +196,10 @@ def show_evaluation(found: "Evaluation", console: Console) -> None:
         console.print(_confusion(found))
     if found.calibration:
         console.print(_calibration(found))
-    if found.trained_held_loss is not None and found.default_held_loss is not None:
-        losses = f"{found.trained_held_loss:.4f}, the default's {found.default_held_loss:.4f}"
-        console.print(f"Loss on the rows that the trainings held out: this model's {losses}.", highlight=False)
+    if found.in_training:
+        known = found.in_training
+        value = f"{known.score:.4f} ± {known.standard_error:.4f}, the default {known.default_score:.4f}"
+        console.print(f"In the run, on rows that trainings left out: this config had {value}.", highlight=False)
 
 
 def _confusion(found: "Evaluation") -> Table:

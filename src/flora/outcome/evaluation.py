@@ -1,7 +1,6 @@
 """How good a federated model is on rows that it has not seen: its score with an error, confusion and calibration."""
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from flora.models.model_file import StoredModel
 from flora.models.rows import Rows, encode
 from flora.models.scored import score_of
 from flora.problem.schema import Label
-from flora.program.result import Result
+from flora.program.result import ModelScore, Result
 from flora.randomness import stream
 
 DRAWS = 100  # samples of the rows, with replacement: their spread is the score's standard error
@@ -54,8 +53,7 @@ class Evaluation:
     confusion: tuple[tuple[int, ...], ...] = ()  # a row for each true class, a column for each predicted one
     calibration: tuple[CalibrationBin, ...] = ()
     calibration_error: float | None = None  # how far confidence and being right lie apart, by rows
-    trained_held_loss: float | None = None  # beside the default's: on rows held out of the trainings, where there were
-    default_held_loss: float | None = None
+    in_training: ModelScore | None = None  # what the run itself measured, of this config and of the default
 
     def to_document(self) -> dict[str, Any]:
         """Return all of it as JSON's types."""
@@ -75,15 +73,13 @@ def evaluate(stored: StoredModel, table: pd.DataFrame, result: Result | None = N
     known = _remembered(stored, rows, answers, chances)
     figures = [_figure(known, rows, name) for name in names]
     count = len(schema.classes)
-    held = _held_losses(result)
     return Evaluation(
         len(rows),
         tuple(figure for figure in figures if figure),
         schema.classes,
         _confusion(rows.y, answers.astype(np.intp), count) if count else (),
         *_calibration(rows.y, chances),
-        held.get("trained"),
-        held.get("default"),
+        result.model_score if result else None,
     )
 
 
@@ -164,21 +160,3 @@ def _calibration(truth: NDArray[Any], chances: Any) -> tuple[tuple[CalibrationBi
     ]
     error = sum(each.rows * abs(each.confidence - each.right) for each in bins) / len(truth)
     return tuple(bins), float(error)
-
-
-def _held_losses(result: Result | None) -> Mapping[str, float | None]:
-    """Return the losses of the model's training and of the default's, where both were trained and judged."""
-    if result is None or result.default is None:
-        return {}
-    free = set(result.chosen_in_training)
-
-    def alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-        return all(one[name] == other[name] for name in one if name not in free and name in other)
-
-    found: dict[str, float | None] = {}
-    for training in result.trainings:
-        if result.trained_config is not None and training.config == result.trained_config:
-            found["trained"] = training.held_loss
-        if alike(result.default, training.config):
-            found["default"] = training.held_loss
-    return found if len(found) == 2 else {}

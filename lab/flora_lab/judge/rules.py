@@ -22,9 +22,14 @@ class Rule:
 
 
 def flora(record: Record) -> Pick:
-    """Recommend as the product does."""
+    """Recommend as the product does where the only training is the model's: by what the parties measured."""
     choice = choice_of(record, record.path)
     return _by_verdict(record, choice.chosen.config, choice.verdict)
+
+
+def chosen(record: Record) -> Pick:
+    """Recommend what the product compares with the default by federated trainings, whatever comes of that."""
+    return as_trained(record, choice_of(record, record.path).chosen.config)
 
 
 def in_range(record: Record) -> Pick:
@@ -77,6 +82,7 @@ def rules_of(surfaces: Iterable[str]) -> tuple[Rule, ...]:
         Rule("default as trained", lambda record: as_trained(record, record.default)),
         *(Rule(name, _minimum_of(name)) for name in surfaces),
         Rule("flora", flora),
+        Rule("flora's choice", chosen),
         Rule("flora in range", in_range),
         Rule("flora without confirmation", without_confirmation),
         Rule("oracle", oracle),

@@ -9,9 +9,10 @@ import pytest
 
 from flora.errors import DataError
 from flora.models.rows import encode, encode_features
-from flora.party.table import Table, alike, constant_columns, describe, left_out, open_table, split_names
+from flora.party.table import Table, alike, describe, left_out, open_table, split_names
 from flora.party.table_file import read_table
 from flora.party.table_format import TableFormat
+from flora.party.table_notes import constant_columns
 from flora.problem.schema import Column, Schema, agree
 from tests.conftest import two_moons
 
@@ -444,7 +445,7 @@ def test_auto_leaves_out_identifiers_and_free_text_and_says_so(tmp_path: Path) -
     assert table.described(None, None)[0].names == ("cents",)
     like = given(Column("cents", "numeric"))
     assert set(open_table(path, "y", (), TableFormat(auto=True), like=like).drop) == {"text", "row", "patientID"}
-    assert set(left_out(IDENTIFIED, "y", ["text"])) == {"x", "row", "patientID"}
+    assert set(left_out(IDENTIFIED, ("y",), ["text"])) == {"x", "row", "patientID"}
 
 
 def test_what_auto_finds_in_one_table_of_this_machine_goes_in_all() -> None:
@@ -459,3 +460,31 @@ def test_numbers_that_may_be_codes_are_named_in_a_note() -> None:
     assert "3 columns: 'cents', 'patientID', 'row': whole numbers that all differ" in notes[0]
     assert "column 'zip_code': whole numbers with the name of a code; --drop it" in notes[1]
     assert Table(two_moons(60, 1), "kind").described(None, None)[2] == []
+
+
+# Weights
+
+
+def test_parties_need_the_same_weight_or_none_and_the_schema_decides() -> None:
+    table = PLAIN.assign(w=[1.0, 2.0])
+    weighted, plain = describe(table, "y", weight="w"), describe(PLAIN, "y")
+    assert weighted.weight == "w"
+    assert weighted.names == plain.names == ("c", "x")
+    with pytest.raises(DataError, match=r"weight: 'w' at party 'a', none at party 'b'; all parties need the same"):
+        agree({"a": weighted, "b": plain})
+    assert agree({"a": weighted, "b": weighted}).weight == "w"
+    assert describe(table, "y", like=weighted).weight == "w"
+    with pytest.raises(DataError, match=r"the schema's weight is none, got 'w'"):
+        describe(table, "y", like=plain, weight="w")
+    with pytest.raises(DataError, match=r"weight 'v' is not in the table, columns are"):
+        describe(table, "y", weight="v")
+    with pytest.raises(DataError, match=r"column 'w': must be a number of at least 0 in each row, got -1 in row 2"):
+        describe(table.assign(w=[1, -1]), "y", weight="w")
+
+
+def test_auto_keeps_the_weight_and_rows_of_weight_zero_are_said(tmp_path: Path) -> None:
+    IDENTIFIED.assign(w=[0.0, *range(1, len(IDENTIFIED))]).to_csv(tmp_path / "t.csv", index=False)
+    table = open_table(tmp_path / "t.csv", "y", (), TableFormat(auto=True, weight="w"))
+    assert "w" not in table.drop
+    assert table.count == len(IDENTIFIED) - 1
+    assert "1 rows without a target or a weight are left out" in table.described(None, None)[2]

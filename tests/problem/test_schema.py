@@ -26,7 +26,7 @@ def one(column: Column, classes: tuple[Any, ...] = ("no", "yes")) -> Schema:
 
 
 def test_exactly_these_fields_leave_a_party() -> None:
-    assert [field.name for field in fields(Schema)] == ["target", "task", "columns", "classes"]
+    assert [field.name for field in fields(Schema)] == ["target", "task", "columns", "classes", "weight"]
     assert [field.name for field in fields(Column)] == ["name", "kind", "categories", "low", "high"]
     assert set(DOCUMENT) == {"format", "version", "target", "task", "classes", "columns"}
 
@@ -79,7 +79,7 @@ def test_a_schema_is_true_from_birth(build: Any, says: str) -> None:
     [
         (lambda d: d.update(version=2), "format 'flora-schema' and version 1"),
         (lambda d: d.pop("format"), "format 'flora-schema' and version 1"),
-        (lambda d: d.pop("columns"), "a schema has target, task, classes and columns .* lacks the field 'columns'"),
+        (lambda d: d.pop("columns"), "a schema has target, task, classes, columns .* lacks the field 'columns'"),
         (lambda d: d.pop("target"), "lacks the field 'target'"),
         (lambda d: d.update(rows=[[1.0]]), "has the unknown field 'rows'"),
         (lambda d: d.update(target=[]), "target must be text, got"),

@@ -128,7 +128,7 @@ def test_every_step_and_reply_is_among_these() -> None:
 
 PARTY_SAYS = {
     DescribeReply: ["party", "rows", "schema", "notes"],
-    Schema: ["target", "task", "columns", "classes"],
+    Schema: ["target", "task", "columns", "classes", "weight"],
     Column: ["name", "kind", "categories", "low", "high"],
     SearchReply: ["party", "rows", "trials", "notes"],
     PartyTrials: ["party", "rows", "space", "scoring", "trials", "failed", "family", "task"],

@@ -5,10 +5,17 @@ from sklearn.metrics import get_scorer_names
 
 from flora.engines.threads import in_process
 from flora.errors import InputError
-from flora.problem.schema import Schema
+from flora.problem.schema import Column, Schema
 from flora.program.drive import drive
 from flora.program.request import Request
-from flora.program.scoring import OF_CLUSTERS, OF_NUMBERS, OF_TWO_CLASSES, check_scoring, scoring_notes
+from flora.program.scoring import (
+    OF_CLUSTERS,
+    OF_NUMBERS,
+    OF_TWO_CLASSES,
+    WITHOUT_WEIGHTS,
+    check_scoring,
+    scoring_notes,
+)
 from flora.program.single_shot import single_shot
 from tests.conftest import gate, two_moons
 
@@ -64,3 +71,14 @@ def test_a_run_with_a_scoring_of_numbers_ends_before_the_search() -> None:
     with pytest.raises(InputError, match="does not go with a classification"):
         drive(single_shot(Request(family="svm", scoring="r2")), watched)  # type: ignore[arg-type]
     assert len(steps) == 1
+
+
+def test_scorings_that_know_no_weights_are_scikit_learns_and_refused_with_weights() -> None:
+    from sklearn.metrics import get_scorer, get_scorer_names
+
+    known = {name for name in get_scorer_names() if not get_scorer(name)._accept_sample_weight()}
+    assert known - OF_CLUSTERS <= WITHOUT_WEIGHTS
+    weighted = Schema("y", "regression", (Column("x", "numeric"),), weight="w")
+    with pytest.raises(InputError, match=r"'neg_max_error' knows no weights, and rows count by 'w'"):
+        check_scoring("neg_max_error", weighted)
+    assert scoring_notes("r2", weighted) == ("rows count by 'w', in trainings and in scores",)

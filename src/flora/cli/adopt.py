@@ -10,7 +10,6 @@ from flora.cli.options import check_jobs, options_of
 from flora.cli.printing import note, print_line
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
-from flora.engines.nvflare.site_settings import SiteSettings
 from flora.errors import InputError
 from flora.party.consent import Consent, DataSource
 from flora.party.table_format import TableFormat
@@ -66,11 +65,13 @@ def _source(options: AdoptOptions) -> DataSource:
         raise InputError("a site needs --data FILE and --target COL")
     source = DataSource(str(Path(options.data).resolve()), options.target, options.drop, options.format)
     table = open_table(source.path, source.target, source.drop, source.format, say=note)
-    describe(table.frame, source.target, drop=table.drop)
+    describe(table.frame, source.target, drop=table.drop, weight=table.weight)
     return source
 
 
 def _keep(kit: Kit, source: DataSource, jobs: int) -> None:
+    from flora.engines.nvflare.executor import SiteSettings
+
     SiteSettings(source, jobs).write(kit)
     consent = Consent.read(kit.path / "local" / "flora.json")
     print_line(consent.describe())

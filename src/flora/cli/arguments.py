@@ -32,7 +32,7 @@ def add_drop(parser: Any) -> None:
     )
 
 
-def add_format(parser: Any) -> None:
+def add_format(parser: Any, *, weight: bool = True) -> None:
     """Add how the table's file is written, and what is made of its columns."""
     form = parser.add_argument_group("how the table is written (found out from the file, and said)")
     form.add_argument(
@@ -51,6 +51,15 @@ def add_format(parser: Any) -> None:
     )
     form.add_argument(
         "--auto", action="store_true", default=TableFormat.auto, help="leave out identifiers and free text, and say so"
+    )
+    if not weight:  # a model's own schema names it
+        parser.set_defaults(weight=TableFormat.weight)
+        return
+    form.add_argument(
+        "--weight",
+        default=TableFormat.weight,
+        metavar="COL",
+        help="the column that says how much each row counts, in trainings and in scores; no feature (all the same)",
     )
 
 

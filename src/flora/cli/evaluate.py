@@ -33,7 +33,7 @@ class EvaluateOptions:
 def add_arguments(parser: Any) -> None:
     """Say what may be typed."""
     add_new_rows(parser)
-    add_format(parser)
+    add_format(parser, weight=False)
     add_json(parser)
 
 

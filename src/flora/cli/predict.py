@@ -43,7 +43,7 @@ def add_arguments(parser: Any) -> None:
     )
     parser.add_argument("--only", choices=ONLY, help="classes or probabilities alone (both, where there are any)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write CSV there (standard output)")
-    add_format(parser)
+    add_format(parser, weight=False)
 
 
 def run(parsed: Namespace) -> None:

@@ -39,7 +39,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(parsed: Namespace) -> None:
     """Describe tables, or merge what parties described."""
-    from flora.party.table import describe, open_table
+    from flora.party.table import open_table
 
     options = options_of(SchemaOptions, parsed)
     schemas: dict[str, Schema] = {}
@@ -50,7 +50,7 @@ def run(parsed: Namespace) -> None:
             raise InputError(f"{name}: a table needs --target COL")
         else:
             table = open_table(name, options.target, options.drop, options.format, say=note)
-            schemas[stem(name)] = describe(table.frame, options.target, task=options.task, drop=table.drop)
+            schemas[stem(name)] = table.described(options.task, None)[0]
     if len(schemas) < len(options.inputs):
         raise DataError(f"party names must differ, got {[stem(name) for name in options.inputs]}")
     agreed = agree(schemas)

@@ -237,5 +237,6 @@ def _identity(tables: "Mapping[str, Table]", table: TableOptions, request: Reque
         "parties": {name: len(source.frame) for name, source in sorted(tables.items())},
         "target": table.target,
         "drop": sorted({name for source in tables.values() for name in source.drop}),
+        **({} if table.format.weight is None else {"weight": table.format.weight}),
         "schema": None if request.schema is None else request.schema.to_json(),
     }

@@ -4,14 +4,16 @@ The statistics are sums and maxima over the parties, so that every party encodes
 itself uses the same code with :class:`~flora.core.collective.Alone`.
 """
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flora.core.codec import read
-from flora.core.collective import Collective, Integers
+from flora.core.collective import Collective
 from flora.core.rules import check
 from flora.errors import DataError, InputError
 from flora.models.rows import Rows
@@ -19,6 +21,7 @@ from flora.models.sums import added, largest
 from flora.problem.schema import Column, Schema
 
 Floats = NDArray[np.float64]
+Counts = NDArray[Any]  # whole numbers where all rows count the same
 LOWEST = float(np.finfo(np.float64).min)  # the maximum of no values, finite so that it can be sent
 
 
@@ -99,9 +102,13 @@ def fit_encoding(rows: Rows, collective: Collective) -> Encoding:
     if not used:
         raise DataError("no column has a value at any party: there is nothing to learn from")
     ranges = _ranges(rows, used, collective)
-    own = [_counts(rows.X[:, k], column) for k, column in used]
-    counts = np.split(collective.add_integers(np.concatenate(own)), np.cumsum([len(part) for part in own])[:-1])
-    sums = dict(zip(ranges, added(np.array([_sum(rows.X[:, k], *ranges[k]) for k in ranges]), collective), strict=True))
+    own = [_counts(rows.X[:, k], column, rows.weights) for k, column in used]
+    add: Callable[[Counts], Counts] = (
+        collective.add_integers if rows.weights is None else partial(added, collective=collective)
+    )
+    counts = np.split(add(np.concatenate(own)), np.cumsum([len(part) for part in own])[:-1])
+    parts = np.array([_sum(rows.X[:, k], *ranges[k], rows.weights) for k in ranges])
+    sums = dict(zip(ranges, added(parts, collective), strict=True))
     return Encoding(
         tuple(
             _number(k, ranges[k], sums[k], count) if k in ranges else _category(k, column, count)
@@ -126,25 +133,29 @@ def _ranges(rows: Rows, used: list[tuple[int, Column]], collective: Collective) 
     return ranges
 
 
-def _counts(values: Floats, column: Column) -> Integers:
-    """Return a column's (count of each category, present count, missing count)."""
-    present = values[~np.isnan(values)]
-    categories = np.bincount(present.astype(np.int64), minlength=len(column.categories)) if column.categories else ()
-    return np.array([*categories, len(present), len(values) - len(present)], dtype=np.int64)
+def _counts(values: Floats, column: Column, weights: Floats | None) -> Counts:
+    """Return a column's (count of each category, present count, missing count); of rows with weights, their sums."""
+    known = ~np.isnan(values)
+    own = np.ones(len(values), dtype=np.int64) if weights is None else weights
+    codes = values[known].astype(np.int64)
+    categories = np.bincount(codes, own[known], len(column.categories)) if column.categories else ()
+    return np.array([*categories, own[known].sum(), own[~known].sum()], dtype=own.dtype)
 
 
-def _sum(values: Floats, low: float, high: float) -> float:
-    """Return the sum of a column's scaled numbers."""
-    return float(_scaled(values[~np.isnan(values)], low, high).sum())
+def _sum(values: Floats, low: float, high: float, weights: Floats | None) -> float:
+    """Return the sum of a column's scaled numbers, each by its row's weight."""
+    known = ~np.isnan(values)
+    scaled = _scaled(values[known], low, high)
+    return float((scaled if weights is None else scaled * weights[known]).sum())
 
 
-def _category(place: int, column: Column, counts: Integers) -> EncodedColumn:
+def _category(place: int, column: Column, counts: Counts) -> EncodedColumn:
     return EncodedColumn(place, len(column.categories), 0.0, 0.0, float(np.argmax(counts[:-2])), bool(counts[-1] > 0))
 
 
-def _number(place: int, span: tuple[float, float], total: float, counts: Integers) -> EncodedColumn:
+def _number(place: int, span: tuple[float, float], total: float, counts: Counts) -> EncodedColumn:
     present, missing = counts
-    return EncodedColumn(place, 0, *span, float(total / max(present, 1)), bool(missing > 0))
+    return EncodedColumn(place, 0, *span, float(total / present) if present else 0.0, bool(missing > 0))
 
 
 def _scaled(values: Floats, low: float, high: float) -> Floats:

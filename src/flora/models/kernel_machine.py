@@ -69,10 +69,14 @@ _recent: Recent[Distances] = Recent(FOLDS)
 
 def answers(train: Rows, test: Rows, C: float, gamma: float, tol: float) -> Answers:
     """Fit ``SVC(kernel="rbf", class_weight="balanced")`` on ``train``, and return what it says about ``test``."""
-    classes = np.unique(train.y)
+    classes, places = np.unique(train.y, return_inverse=True)
+    totals = np.bincount(places, train.weights)
+    balanced = totals.sum() / (len(classes) * totals)
     if len(classes) != 2 or len(train) > MOST_ROWS:
         fold = EncodedFold.recalled(train, test)
-        machine = SVC(C=C, gamma=gamma, tol=tol, class_weight="balanced", cache_size=CACHE).fit(fold.train, train.y)
+        by_class = dict(zip(classes.tolist(), balanced.tolist(), strict=True))  # SVC's own would count rows
+        machine = SVC(C=C, gamma=gamma, tol=tol, class_weight=by_class, cache_size=CACHE)
+        machine.fit(fold.train, train.y, train.weights)
         return Answers(machine.decision_function(fold.test), machine.predict(fold.test))
     distances = Distances.recalled(train, test)
     signs = (train.y == classes[1]).astype(np.float64)
@@ -85,7 +89,8 @@ def answers(train: Rows, test: Rows, C: float, gamma: float, tol: float) -> Answ
         C=C,
         tol=tol,
         cache_size=CACHE,
-        class_weight=len(signs) / (2 * np.bincount(signs.astype(np.int64))),
+        class_weight=balanced,
+        **({} if train.weights is None else {"sample_weight": np.ascontiguousarray(train.weights)}),
     )
     # LIBSVM counts towards the first class.
     known = -(np.exp(-gamma * distances.test[:, support]) @ weights[0] + intercept[0])

@@ -23,13 +23,15 @@ def score_sums(model: Model, rows: Rows, scoring: str) -> Floats:
     if isinstance(model, ScoresItself):
         return _weighted(score_of_party(model, rows, scoring), rows)
     if by_classes(scoring, classes):
-        taken = confusion_matrix(rows.y, model.predict(rows.X), labels=np.arange(classes)) if len(rows) else 0
+        places, own = np.arange(classes), rows.weights
+        taken = confusion_matrix(rows.y, model.predict(rows.X), labels=places, sample_weight=own) if len(rows) else 0
         return np.zeros(classes**2) + np.ravel(taken)
     if scoring == "r2":
         y, missed = np.asarray(rows.y, dtype=np.float64), rows.y - model.predict(rows.X) if len(rows) else np.zeros(0)
-        return np.array([len(y), y.sum(), np.square(y).sum(), np.square(missed).sum()])
+        parts = [y, np.square(y), np.square(missed)]
+        return np.array([rows.weight, *(_summed(part, rows) for part in parts)])
     if scoring == "neg_log_loss":  # scikit-learn has none of rows of one class
-        return np.array([len(rows), _log_likelihood(model, rows)])
+        return np.array([rows.weight, _log_likelihood(model, rows)])
     return _weighted(score_of_party(model, rows, scoring), rows)
 
 
@@ -47,7 +49,12 @@ def score_from(total: Floats, model: Model, scoring: str, classes: int) -> float
 
 
 def _weighted(score: float | None, rows: Rows) -> Floats:
-    return np.zeros(2) if score is None else np.array([len(rows), len(rows) * score])
+    return np.zeros(2) if score is None else np.array([rows.weight, rows.weight * score])
+
+
+def _summed(values: Floats, rows: Rows) -> float:
+    """Return the sum of a number of each row, by their weights."""
+    return float((values if rows.weights is None else values * rows.weights).sum())
 
 
 def by_classes(scoring: str, classes: int) -> bool:
@@ -75,7 +82,7 @@ def _log_likelihood(model: Model, rows: Rows) -> float:
     found = model.predict_proba(rows.X) if len(rows) else np.ones((0, 1))
     if found is None:
         raise DataError("a log loss needs probabilities, and this model has none")
-    return float(np.log(np.maximum(found[np.arange(len(rows)), rows.y], np.finfo(np.float64).eps)).sum())
+    return _summed(np.log(np.maximum(found[np.arange(len(rows)), rows.y], np.finfo(np.float64).eps)), rows)
 
 
 def score_of_party(model: Model, rows: Rows, scoring: str) -> float | None:

@@ -40,6 +40,6 @@ class Recent(Generic[V]):
 def digest_of(train: Rows, test: Rows, *more: object) -> bytes:
     """Return what a fold hangs on: its rows, its columns, and what else is named."""
     found = blake2b(repr((train.schema, train.X.shape, *more)).encode())
-    for values in (train.X, train.y, test.X, test.y):
-        found.update(np.ascontiguousarray(values).tobytes())
+    for values in (train.X, train.y, train.weights, test.X, test.y, test.weights):
+        found.update(b"" if values is None else np.ascontiguousarray(values).tobytes())
     return found.digest()

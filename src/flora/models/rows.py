@@ -29,21 +29,64 @@ class Rows:
     X: Floats  # (n, d)
     y: NDArray[Any]  # (n,): places in the list of classes, or real numbers
     schema: Schema
+    weights: Floats | None = None  # (n,): how much each counts, above 0; None: all the same
 
     def __len__(self) -> int:
         return len(self.y)
 
     def take(self, index: NDArray[np.intp]) -> "Rows":
         """Return the rows at ``index``."""
-        return Rows(self.X[index], self.y[index], self.schema)
+        return Rows(self.X[index], self.y[index], self.schema, None if self.weights is None else self.weights[index])
+
+    @property
+    def weight(self) -> float:
+        """What all rows weigh together: their number where they have no weights."""
+        return float(len(self.y) if self.weights is None else self.weights.sum())
+
+
+def joined_weights(parts: Sequence[Rows]) -> Floats | None:
+    """Return the weights of several parties' rows, one below the other; None where they have none."""
+    known = [part.weights for part in parts if part.weights is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
 
 
 def encode(table: "pd.DataFrame", schema: Schema) -> Rows:
-    """Return the rows as numbers. Rows without a target are left out; columns go by name."""
+    """Return the rows as numbers. Rows without a target, or of weight 0, are left out; columns go by name."""
     if schema.target not in table.columns:
         raise DataError(f"target {schema.target!r} is not in the table, columns are {listed(table.columns)}")
-    kept = table[table[schema.target].notna()]
-    return Rows(encode_features(kept, schema), _encode_target(kept[schema.target], schema), schema)
+    kept, weights = counted(table, schema.target, schema.weight)
+    return Rows(encode_features(kept, schema), _encode_target(kept[schema.target], schema), schema, weights)
+
+
+def counted(table: "pd.DataFrame", target: str, weight: str | None) -> "tuple[pd.DataFrame, Floats | None]":
+    """Return the rows that count, with a target and a weight above 0, and how much each counts where that differs."""
+    kept = table[table[target].notna()]
+    if weight is None:
+        return kept, None
+    weights = _weights(kept, weight)
+    return kept[weights > 0], weights[weights > 0]
+
+
+def _weights(table: "pd.DataFrame", name: str) -> Floats:
+    """Return how much each row counts: numbers of at least 0, not all of them 0."""
+    if name not in table.columns:
+        raise DataError(f"weight {name!r} is not in the table, columns are {listed(table.columns)}")
+    found = to_numbers(f"weight {name!r}", table[name])
+    wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if len(wrong):
+        got = "nothing" if np.isnan(found[wrong[0]]) else f"{found[wrong[0]]:g}"
+        raise DataError(
+            f"weight {name!r}: must be a number of at least 0 in each row, got {got} in row {_row(table, wrong[0])}"
+        )
+    if not 0 < found.sum() < np.inf:
+        raise DataError(f"weight {name!r}: must add up to a number above 0, got {found.sum():g}")
+    return found
+
+
+def _row(table: "pd.DataFrame", place: int) -> Any:
+    """Return a row's number in its file, as far as the table still knows it."""
+    label = table.index[place]
+    return int(label) + 1 if isinstance(label, int | np.integer) else label
 
 
 def encode_features(table: "pd.DataFrame", schema: Schema) -> Floats:

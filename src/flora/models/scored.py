@@ -11,18 +11,24 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
 from flora.models.family import Model, ScoresItself
-from flora.models.rows import Rows
+from flora.models.rows import Floats, Rows
 
 
 def score_of(model: Model, rows: Rows, scoring: str) -> float:
-    """Return the model's scikit-learn score on the rows."""
+    """Return the model's scikit-learn score on the rows, each of which counts by its weight."""
     if isinstance(model, ScoresItself):
         return model.score(rows)
     if scoring in OF_LABELS and rows.schema.classes:
-        return OF_LABELS[scoring](rows.y, model.predict(rows.X))
+        return OF_LABELS[scoring](rows.y, model.predict(rows.X), rows.weights)
     scored = _Classifier(model, len(rows.schema.classes)) if rows.schema.classes else _Regressor(model)
+    return scorer_score(scored, rows.X, rows, scoring)
+
+
+def scorer_score(fitted: Any, X: Any, rows: Rows, scoring: str) -> float:
+    """Return a fitted estimator's scikit-learn score on inputs, by the targets and weights of their rows."""
+    weights = {} if rows.weights is None else {"sample_weight": rows.weights}
     with quiet():
-        return float(get_scorer(scoring)(scored, rows.X, rows.y))
+        return float(get_scorer(scoring)(fitted, X, rows.y, **weights))
 
 
 @contextmanager
@@ -33,20 +39,21 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def accuracy(y: NDArray[Any], labels: NDArray[Any]) -> float:
+def accuracy(y: NDArray[Any], labels: NDArray[Any], weights: Floats | None = None) -> float:
     """Return the share of rows with the right class."""
-    return float(np.mean(y == labels))
+    return float(np.mean(y == labels) if weights is None else np.average(y == labels, weights=weights))
 
 
-def balanced_accuracy(y: NDArray[Any], labels: NDArray[Any]) -> float:
+def balanced_accuracy(y: NDArray[Any], labels: NDArray[Any], weights: Floats | None = None) -> float:
     """Return the mean, over the classes that rows have, of the share of their rows with the right class."""
-    counts = np.bincount(y)
-    hits = np.bincount(y[y == labels], minlength=len(counts))
+    right = y == labels
+    counts = np.bincount(y, weights)
+    hits = np.bincount(y[right], None if weights is None else weights[right], len(counts))
     return float(np.mean(hits[counts > 0] / counts[counts > 0]))
 
 
 # scikit-learn's to the last bit. It checks its input for longer than a small fit takes.
-OF_LABELS: dict[str, Callable[[NDArray[Any], NDArray[Any]], float]] = {
+OF_LABELS: dict[str, Callable[[NDArray[Any], NDArray[Any], Floats | None], float]] = {
     "accuracy": accuracy,
     "balanced_accuracy": balanced_accuracy,
 }

@@ -17,6 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 from flora.core.collective import Collective, Integers
 from flora.errors import DataError, FloraError, InputError
 from flora.models.arrays import document_of, document_to_bytes, floats_of, floats_to_bytes
+from flora.models.class_weights import class_totals
 from flora.models.encoding import Encoding, fit_encoding
 from flora.models.family import Held, Scores, Trained
 from flora.models.kernel_machine import answers
@@ -158,7 +159,7 @@ class SupportVectors:
         """Train one machine on all parties' rows."""
         _check_names(config)
         settings = {name: float(value) for name, value in {**DEFAULT, **config}.items()}
-        counts = collective.add_integers(np.bincount(rows.y, minlength=len(rows.schema.classes)))
+        counts = class_totals(rows, collective)
         classes = np.flatnonzero(counts)
         if len(classes) < 2:
             raise DataError(f"target {rows.schema.target!r}: need rows of at least 2 classes at the parties together")
@@ -166,7 +167,7 @@ class SupportVectors:
         features = FourierFeatures.drawn((self.features, encoding.width), settings["gamma"], seed, collective)
         Z = features(encoding(rows.X))
         costs = settings["C"] * counts.sum() / (len(classes) * np.where(counts > 0, counts, np.inf))
-        problems = [_Problem(Z, *each) for each in _problems(rows.y, classes, costs, counts, settings["C"])]
+        problems = [_Problem(Z, *each) for each in _problems(rows, classes, costs, counts, settings["C"])]
         solutions = [_solve(problem, settings["tol"], collective) for problem in problems]
         return Trained(SupportVectorModel(encoding, features, np.stack(solutions), classes), config)
 
@@ -201,16 +202,20 @@ def _check_names(names: Sequence[str] | Mapping[str, Any]) -> None:
 
 
 def _problems(
-    y: NDArray[np.int64], classes: NDArray[np.int64], costs: Floats, counts: Integers, C: float
+    rows: Rows, classes: NDArray[np.int64], costs: Floats, counts: Integers | Floats, C: float
 ) -> list[tuple[Floats, Floats, float]]:
-    """Return the (signs, costs, all parties' costs) of each two-class problem, with LinearSVC's balanced weights."""
+    """Return the (signs, costs, all parties' costs) of each two-class problem, with LinearSVC's balanced weights.
+
+    A row's cost is its weight's; ``counts`` are what all parties' rows of each class weigh.
+    """
+    y, own = rows.y, 1.0 if rows.weights is None else rows.weights
     if len(classes) == 2:
-        return [(np.where(y == classes[1], 1.0, -1.0), costs[y], float(costs @ counts))]
+        return [(np.where(y == classes[1], 1.0, -1.0), own * costs[y], float(costs @ counts))]
     # One against the rest: liblinear weighs the one class, and the rest has weight 1.
     return [
         (
             np.where(y == k, 1.0, -1.0),
-            np.where(y == k, costs[k], C),
+            own * np.where(y == k, costs[k], C),
             float(costs[k] * counts[k] + C * (counts.sum() - counts[k])),
         )
         for k in classes

@@ -186,7 +186,8 @@ def _verdict(result: Result) -> str:
 
 def show_evaluation(found: "Evaluation", console: Console) -> None:
     """Print how good a model is on new rows: scores, confusion, calibration."""
-    scores = Table("score", title=f"On {found.rows} rows", title_justify="left", box=SIMPLE_HEAD)
+    by = f", which count by {found.weight}" if found.weight else ""
+    scores = Table("score", title=escape(f"On {found.rows} rows{by}"), title_justify="left", box=SIMPLE_HEAD)
     scores.add_column("value", justify="right", no_wrap=True)
     for figure in found.figures:
         error = "" if figure.error is None else f" ± {figure.error:.4f}"

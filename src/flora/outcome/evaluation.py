@@ -1,7 +1,7 @@
 """How good a federated model is on rows that it has not seen: its score with an error, confusion and calibration."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ class Evaluation:
     calibration: tuple[CalibrationBin, ...] = ()
     calibration_error: float | None = None  # how far confidence and being right lie apart, by rows
     in_training: ModelScore | None = None  # what the run itself measured, of this config and of the default
+    weight: str | None = None  # the column by which rows count in scores; confusion and calibration count rows
 
     def to_document(self) -> dict[str, Any]:
         """Return all of it as JSON's types."""
@@ -63,8 +64,10 @@ class Evaluation:
 
 def evaluate(stored: StoredModel, table: pd.DataFrame, result: Result | None = None) -> Evaluation:
     """Return how good a model is on a table with its target; the result tells the run's scoring, and its default."""
-    schema = stored.schema
-    rows = encode(table.rename(columns=str), schema)
+    table = table.rename(columns=str)
+    schema = stored.schema  # new rows need no weights
+    schema = schema if schema.weight in table.columns else replace(schema, weight=None)
+    rows = encode(table, schema)
     if not len(rows):
         raise DataError(f"need rows with a target {schema.target!r}, and the table has none")
     answers, chances = stored.model.predict(rows.X), stored.model.predict_proba(rows.X)
@@ -80,6 +83,7 @@ def evaluate(stored: StoredModel, table: pd.DataFrame, result: Result | None = N
         _confusion(rows.y, answers.astype(np.intp), count) if count else (),
         *_calibration(rows.y, chances),
         result.model_score if result else None,
+        schema.weight,
     )
 
 
@@ -120,7 +124,7 @@ def _remembered(stored: StoredModel, rows: Rows, answers: NDArray[Any], chances:
 
 def _figure(model: Any, rows: Rows, scoring: str) -> Figure | None:
     """Return a score and its standard error; None where the model or the rows have no such score."""
-    numbered = Rows(np.arange(len(rows), dtype=np.float64).reshape(-1, 1), rows.y, rows.schema)
+    numbered = replace(rows, X=np.arange(len(rows), dtype=np.float64).reshape(-1, 1))
     score = _score(model, numbered, scoring)
     if score is None:
         return None

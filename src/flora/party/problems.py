@@ -24,6 +24,7 @@ class Problem:
         for prefix, usual in (
             (f"column {column!r}: ", f"mend it, or --drop {column}"),
             (f"target {column!r}: ", "mend it"),
+            (f"weight {column!r}: ", "mend it, or name another column with --weight"),
         ):
             if str(error).startswith(prefix):
                 what, _, advice = str(error).removeprefix(prefix).partition("; ")

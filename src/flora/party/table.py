@@ -5,56 +5,51 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from flora.errors import DataError
-from flora.models.rows import (
-    NUMBERS,
-    Rows,
-    category_of,
-    encode,
-    feature_numbers,
-    label_of,
-    listed,
-    places_of,
-    target_numbers,
-)
+from flora.models.rows import Rows, category_of, counted, encode, feature_numbers, listed
 from flora.party.cells import nearly_numeric
 from flora.party.database import is_database, name_of_database
 from flora.party.dates import are_dates, with_date_parts
-from flora.party.identifiers import identifier, suspicion
+from flora.party.identifiers import identifier
 from flora.party.problems import Problem, UnfitError, refused
 from flora.party.table_file import read_table
 from flora.party.table_format import Say, TableFormat, unsaid
-from flora.problem.schema import Column, Kind, Label, Schema, Task
+from flora.party.table_notes import notes_on
+from flora.party.table_target import is_numeric, with_target
+from flora.problem.schema import Column, Kind, Schema, Task
 
-MOST_CLASSES = 20  # whole numbers with more distinct values are taken for a quantity
 MOST_CATEGORIES = 1000
 
 
 @dataclass(frozen=True)
 class Table:
-    """A party's rows as they came, with the column to predict and those to leave out."""
+    """A party's rows as they came, with the column to predict, those to leave out, and that of the rows' weights."""
 
     frame: pd.DataFrame
     target: str
     drop: Sequence[str] = ()
+    weight: str | None = None
 
     @property
     def count(self) -> int:
-        """The number of rows that have a target."""
-        return int(self.frame[self.target].notna().sum()) if self.target in self.frame.columns else len(self.frame)
+        """The number of rows that have a target, and a weight above 0 where they have weights."""
+        if self.target not in self.frame.columns:  # it is said where the columns are looked at
+            return len(self.frame)
+        try:
+            return len(counted(self.frame, self.target, self.weight)[0])
+        except DataError:
+            return len(self.frame)
 
     def described(self, task: Task | None, like: Schema | None) -> tuple[Schema, int, list[str]]:
         """Return the schema, the number of rows with a target, and what the user should know."""
-        schema = describe(self.frame, self.target, task=task, like=like, drop=self.drop)
-        rows = self.count
-        constant = constant_columns(self.frame, schema)
-        notes = [f"one value only in {_columns(constant)}"] if constant else []
-        notes += _suspicions(self.frame, schema, like)
+        schema = self._schema(task, like)
+        rows = len(counted(self.frame, self.target, schema.weight)[0])
+        notes = notes_on(self.frame, schema, given=like is not None)
         if rows < len(self.frame):
-            notes.append(f"{len(self.frame) - rows} rows without a target are left out")
+            without = "a target" if schema.weight is None else "a target or a weight"
+            notes.append(f"{len(self.frame) - rows} rows without {without} are left out")
         return schema, rows, notes
 
     def local_rows(self, task: Task | None, like: Schema | None) -> Rows:
@@ -63,7 +58,7 @@ class Table:
         They depend on this party's table and the columns' kinds alone, not on the other parties' categories or
         classes: so a party that searches by itself finds the same trials as one in a federation.
         """
-        schema = describe(self.frame, self.target, task=task, like=like, drop=self.drop)
+        schema = self._schema(task, like)
         filled = tuple(column for column in schema.columns if self.frame[column.name].notna().any())
         if not filled:
             raise DataError("need at least one column with values besides the target, got none")
@@ -73,24 +68,8 @@ class Table:
         """Return the rows as the agreed schema has them."""
         return encode(self.frame, schema)
 
-
-def _suspicions(frame: pd.DataFrame, schema: Schema, like: Schema | None) -> list[str]:
-    """Return notes on numbers that may be identifiers or codes; the consortium's schema has decided on its columns."""
-    if like is not None:
-        return []
-    numeric = [column.name for column in schema.columns if column.kind == "numeric"]
-    found: dict[str, list[str]] = {}
-    for name in numeric:
-        why = suspicion(frame[name])
-        if why:
-            found.setdefault(why, []).append(name)
-    advice = "--drop it, or let a --schema call it categorical, if it is no quantity"
-    return [f"{_columns(names)}: {why}; {advice}" for why, names in found.items()]
-
-
-def _columns(names: Sequence[str]) -> str:
-    shown = ", ".join(f"{name!r:.80}" for name in names[:5])
-    return f"column {shown}" if len(names) == 1 else f"{len(names)} columns: {shown}{', ...' * (len(names) > 5)}"
+    def _schema(self, task: Task | None, like: Schema | None) -> Schema:
+        return describe(self.frame, self.target, task=task, like=like, drop=self.drop, weight=self.weight)
 
 
 def open_table(
@@ -110,13 +89,15 @@ def open_table(
     frame = read_table(path, form, say)
     wanted = like.names if like else ()
     dropped = split_names(drop, frame.columns)
-    frame = with_date_parts(frame, form.dates, keep=(target, *dropped), wanted=wanted, say=heard)
+    weight = form.weight or (like.weight if like else None)
+    roles = (target,) if weight is None else (target, weight)
+    frame = with_date_parts(frame, form.dates, keep=(*roles, *dropped), wanted=wanted, say=heard)
     if form.auto:
-        found = left_out(frame, target, dropped, like)
+        found = left_out(frame, roles, dropped, like)
         for name, why in found.items():
             heard(f"column {name!r} is left out (--auto): {why}")
         dropped = (*dropped, *found)
-    return Table(frame, target, dropped)
+    return Table(frame, target, dropped, weight)
 
 
 def alike(tables: Mapping[str, Table]) -> Mapping[str, Table]:
@@ -129,10 +110,13 @@ def alike(tables: Mapping[str, Table]) -> Mapping[str, Table]:
 
 
 def left_out(
-    table: pd.DataFrame, target: str, drop: Sequence[str] = (), like: Schema | None = None
+    table: pd.DataFrame, roles: Sequence[str], drop: Sequence[str] = (), like: Schema | None = None
 ) -> Mapping[str, str]:
-    """Return the columns that ``--auto`` leaves out, and why: identifiers and free text, or all but a schema's."""
-    names = [str(name) for name in table.columns if name not in {target, *drop}]
+    """Return the columns that ``--auto`` leaves out, and why: identifiers and free text, or all but a schema's.
+
+    Target and weight, which have their ``roles``, are never among them.
+    """
+    names = [str(name) for name in table.columns if name not in {*roles, *drop}]
     if like is not None:
         return {name: "the schema does not name it" for name in names if name not in like.names}
     found = {}
@@ -152,50 +136,48 @@ def split_names(typed: Iterable[str], columns: Iterable[str]) -> tuple[str, ...]
 
 
 def describe(
-    table: pd.DataFrame, target: str, *, task: Task | None = None, like: Schema | None = None, drop: Sequence[str] = ()
+    table: pd.DataFrame,
+    target: str,
+    *,
+    task: Task | None = None,
+    like: Schema | None = None,
+    drop: Sequence[str] = (),
+    weight: str | None = None,
 ) -> Schema:
     """Return the schema of one party's table; ``like`` (the consortium's) decides the kinds where it is given."""
     drop = split_names(drop, table.columns)
     _check_columns(table, target, drop, like)
-    known = {column.name: column for column in like.columns} if like else {}
-    names = sorted(set(map(str, table.columns)) - {target} - set(drop))
+    weight = _agreed_weight(weight, like)
+    if weight is not None and weight not in table.columns:
+        raise DataError(f"weight {weight!r} is not in the table, columns are {listed(table.columns)}")
+    names = sorted(set(map(str, table.columns)) - {target, weight} - set(drop))
     problems = _unlike(names, like) if like else []
-    fitting = [name for name in names if like is None or name in known]
-    examined = [_examined(table[name], known.get(name)) for name in fitting]
+    if weight is not None:
+        try:
+            table = counted(table, target, weight)[0]
+        except DataError as error:
+            problems.append(Problem.of(weight, error))
+    examined = _all_examined(table, names, like)
     problems += [each for each in examined if isinstance(each, Problem)]
     columns = tuple(each for each in examined if isinstance(each, Column))
     schema: Schema | None = None
     try:
-        schema = _with_target(table[target].dropna(), target, columns, task, like)
+        schema = with_target(table[target].dropna(), target, columns, task, like)
     except DataError as error:
         if not problems:
             raise
         problems.insert(0, Problem.of(target, error))
     if problems or schema is None:
         raise refused(problems)
-    return schema
+    return replace(schema, weight=weight)
 
 
-def _with_target(
-    values: "pd.Series[Any]", target: str, columns: tuple[Column, ...], task: Task | None, like: Schema | None
-) -> Schema:
-    if are_dates(values):
-        shown = str(values.iloc[0])
-        advice = "turn it into numbers (days since an event, year, month)"
-        raise DataError(f"target {target!r}: dates are not supported, got {shown!r:.40}; {advice}")
-    task = (like.task if like else None) or task or _task_of(target, values)
-    if task == "regression":
-        target_numbers(target, values)
-        return Schema(target, task, columns)
-    classes = _classes_of(target, values)
-    if like:
-        places_of(classes, like)
-    return Schema(target, task, columns, classes)
-
-
-def constant_columns(table: pd.DataFrame, schema: Schema) -> list[str]:
-    """Return the names of columns with one value only: no error, but worth a warning."""
-    return [name for name in schema.names if table[name].nunique(dropna=False) <= 1]
+def _agreed_weight(weight: str | None, like: Schema | None) -> str | None:
+    """Return the column of weights; the consortium's schema has decided on it."""
+    if like is None or weight in (None, like.weight):
+        return weight if like is None else like.weight
+    has = f"{like.weight!r}" if like.weight else "none"
+    raise DataError(f"the schema's weight is {has}, got {weight!r}; all parties count their rows alike")
 
 
 def _check_columns(table: pd.DataFrame, target: str, drop: Sequence[str], like: Schema | None) -> None:
@@ -217,6 +199,12 @@ def _unlike(names: Sequence[str], like: Schema) -> list[Problem]:
     ]
     differing = set(names) ^ set(like.names)
     return [problem for problem in (*surplus, *lacking) if problem.column in differing]
+
+
+def _all_examined(table: pd.DataFrame, names: Sequence[str], like: Schema | None) -> list[Column | Problem]:
+    """Return what each column is, or what is wrong with it; of a given schema's, only those that it has."""
+    known = {column.name: column for column in like.columns} if like else {}
+    return [_examined(table[name], known.get(name)) for name in names if like is None or name in known]
 
 
 def _examined(values: "pd.Series[Any]", known: Column | None) -> Column | Problem:
@@ -248,7 +236,7 @@ def _kind_of(name: str, present: "pd.Series[Any]") -> Kind:
         return "empty"
     if isinstance(present.dtype, pd.CategoricalDtype):
         return "categorical"
-    if _is_numeric(present):
+    if is_numeric(present):
         return "numeric"
     if are_dates(present):
         advice = f"say --dates parts for year, month, weekday and days since 1970, or --drop {name}"
@@ -262,12 +250,6 @@ def _kind_of(name: str, present: "pd.Series[Any]") -> Kind:
     return "categorical"
 
 
-def _is_numeric(present: "pd.Series[Any]") -> bool:
-    if pd.api.types.is_numeric_dtype(present):
-        return not pd.api.types.is_complex_dtype(present)
-    return present.dtype == object and all(isinstance(value, NUMBERS) for value in present)
-
-
 def _refuse_free_text(name: str, found: Sequence[str], count: int) -> None:
     many = len(found) > 20 and len(found) > count / 2
     if many or len(found) > MOST_CATEGORIES:
@@ -278,22 +260,3 @@ def _refuse_free_text(name: str, found: Sequence[str], count: int) -> None:
         raise UnfitError(
             Problem(name, what, f"leave it out with --drop {name} or --auto, or group its values", unfit=True)
         )
-
-
-def _task_of(target: str, values: "pd.Series[Any]") -> Task:
-    if _is_numeric(values):
-        numbers = target_numbers(target, values)
-        if (numbers % 1 != 0).any() or len(np.unique(numbers)) > MOST_CLASSES:
-            return "regression"
-    return "classification"
-
-
-def _classes_of(target: str, values: "pd.Series[Any]") -> tuple[Label, ...]:
-    labels = [label_of(target, value) for value in pd.unique(values.astype(object))]
-    if len(labels) > MOST_CATEGORIES:
-        raise DataError(f"target {target!r}: {len(labels)} classes; say --task regression if it is a quantity")
-    if len(labels) > MOST_CLASSES and len(labels) > len(values) / 2:
-        raise DataError(f"target {target!r}: {len(labels)} classes in {len(values)} rows look like an identifier")
-    if len({type(label) for label in labels}) > 1:
-        raise DataError(f"target {target!r}: classes must be of one type, got {labels[:5]}")
-    return tuple(sorted(labels))

@@ -27,6 +27,7 @@ class TableFormat:
     missing: tuple[str, ...] = ()  # texts that stand for a missing value, besides the usual ones
     dates: Dates = "refuse"
     auto: bool = False  # leave out identifiers and free text
+    weight: str | None = None  # the column that says how much each row counts
 
     def __post_init__(self) -> None:
         check(self)

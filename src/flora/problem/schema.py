@@ -45,21 +45,24 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns, sorted by name, and the target."""
+    """The columns, sorted by name, the target, and the column that says how much each row counts, if any does."""
 
     target: str
     task: Task
     columns: tuple[Column, ...]
     classes: tuple[Label, ...] = ()
+    weight: str | None = None
 
     def __post_init__(self) -> None:
         check(self, DataError)
         names = [column.name for column in self.columns]
         if names != sorted(set(names)):
             object.__setattr__(self, "columns", tuple(sorted(self.columns, key=lambda column: column.name)))
-        repeated = [name for name, count in Counter((self.target, *names)).items() if count > 1]
+        weight = () if self.weight is None else (self.weight,)
+        repeated = [name for name, count in Counter((self.target, *weight, *names)).items() if count > 1]
         if repeated:
-            raise DataError(f"columns and target must have different names, {repeated[0]!r} comes twice")
+            what = "columns, target and weight" if weight else "columns and target"
+            raise DataError(f"{what} must have different names, {repeated[0]!r} comes twice")
         if self.task == "classification":
             _check_classes(self.target, self.classes)
 
@@ -81,6 +84,7 @@ class Schema:
             "version": VERSION,
             "target": self.target,
             "task": self.task,
+            **({} if self.weight is None else {"weight": self.weight}),
             "classes": list(self.classes),
             "columns": [{**c, "categories": list(c["categories"])} if "categories" in c else c for c in columns],
         }
@@ -94,7 +98,8 @@ class Schema:
         try:
             return read_fields(cls, rest)
         except InputError as error:
-            raise DataError(f"a schema has target, task, classes and columns (name, kind, ...): {error}") from error
+            words = "a schema has target, task, classes, columns (name, kind, ...) and perhaps a weight"
+            raise DataError(f"{words}: {error}") from error
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -120,7 +125,7 @@ def agree(schemas: Mapping[str, Schema]) -> Schema:
     classes = _agree_on_classes({p: schemas[p].classes for p in parties})
     if first.task == "classification":
         check_several(first.target, classes)
-    return Schema(first.target, first.task, columns, classes)
+    return Schema(first.target, first.task, columns, classes, first.weight)
 
 
 def _check_alike(a: str, first: Schema, b: str, second: Schema) -> None:
@@ -129,6 +134,11 @@ def _check_alike(a: str, first: Schema, b: str, second: Schema) -> None:
     if first.task != second.task:
         raise DataError(
             f"target {first.target!r}: {first.task} at party {a!r}, {second.task} at party {b!r}; say which with --task"
+        )
+    if first.weight != second.weight:
+        one, other = (f"{name!r}" if name else "none" for name in (first.weight, second.weight))
+        raise DataError(
+            f"weight: {one} at party {a!r}, {other} at party {b!r}; all parties need the same --weight, or none"
         )
     for name in sorted(set(first.names) ^ set(second.names)):
         has, lacks = (a, b) if name in first.names else (b, a)

@@ -22,6 +22,9 @@ OF_TWO_CLASSES = frozenset(  # they ask how well one of two classes is found: th
         "f1", "jaccard", "neg_negative_likelihood_ratio", "positive_likelihood_ratio", "precision", "recall",
     }
 )  # fmt: skip
+WITHOUT_WEIGHTS = frozenset(  # a test holds it to scikit-learn's
+    {"max_error", "neg_max_error", "neg_negative_likelihood_ratio", "positive_likelihood_ratio"}
+)
 
 
 def check_scoring(scoring: str, schema: Schema | None = None) -> None:
@@ -37,6 +40,8 @@ def check_scoring(scoring: str, schema: Schema | None = None) -> None:
     if schema is not None and (scoring in OF_NUMBERS) != (schema.task == "regression"):
         fit = "r2 or neg_mean_absolute_error" if schema.task == "regression" else "balanced_accuracy or roc_auc"
         raise InputError(f"scoring {scoring!r} does not go with a {schema.task}; take one such as {fit}")
+    if schema is not None and schema.weight is not None and scoring in WITHOUT_WEIGHTS:
+        raise InputError(f"scoring {scoring!r} knows no weights, and rows count by {schema.weight!r}; take another")
     if schema is not None and scoring in OF_TWO_CLASSES and len(schema.classes) > 2:
         raise InputError(
             f"scoring {scoring!r} is of two classes, and {schema.target!r} has {len(schema.classes)}; "
@@ -45,7 +50,8 @@ def check_scoring(scoring: str, schema: Schema | None = None) -> None:
 
 
 def scoring_notes(scoring: str, schema: Schema) -> tuple[str, ...]:
-    """Return what is to be said of a scoring: which class it asks for."""
+    """Return what is to be said of a scoring: by what rows count, and which class it asks for."""
+    notes = () if schema.weight is None else (f"rows count by {schema.weight!r}, in trainings and in scores",)
     if scoring not in OF_TWO_CLASSES or len(schema.classes) != 2:
-        return ()
-    return (f"{scoring} asks how well the class {schema.classes[1]!r} is found, the last by order",)
+        return notes
+    return (*notes, f"{scoring} asks how well the class {schema.classes[1]!r} is found, the last by order")

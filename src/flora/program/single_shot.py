@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from flora.aggregator.aggregation import Aggregation, aggregate, conclude
 from flora.aggregator.certificate.bounds import certify
 from flora.aggregator.certificate.record import Certificate
-from flora.aggregator.choose import same_config
+from flora.aggregator.choose import Objective, same_config
 from flora.aggregator.comparison import Comparison, Training, loss_of_training, trained_config
-from flora.aggregator.evidence import Objective
 from flora.errors import FloraError, InputError, TrialsError
 from flora.models import family_of
 from flora.problem.family import Family
@@ -71,6 +70,8 @@ def recommend(request: Request, families: Families = family_of) -> Program[Outco
     described = yield from asked(Describe(request.schema, request.task), DescribeReply)
     schema = request.schema or agree({reply.party: _schema(reply) for reply in described})
     plan = request.plan(schema.task, families)
+    if request.certificate and schema.weight is not None:
+        raise InputError("the certificate counts all rows the same: leave out --certificate, or --weight")
     if families is family_of:  # a scikit-learn user's scorer need not have a name
         check_scoring(plan.scoring, schema)
     found, searched = yield from search(plan, schema, request, families(plan.family))
@@ -185,7 +186,7 @@ def _comparison(trainings: Sequence[Training], configs: int) -> Comparison | Non
 
 def _counted(found: Aggregation) -> Path | None:
     """Return the path whose place the training chooses itself, where there is one and rows enough."""
-    return found.path if counts_by_held_rows(found.rows) else None
+    return found.path if counts_by_held_rows(sum(party.rows or 0 for party in found.trials)) else None
 
 
 def _step(
@@ -193,7 +194,7 @@ def _step(
 ) -> Train:
     """Return a training on all rows, or, for a request that compares, on all but one fold of them."""
     path = _counted(found)
-    wanted = {**config, path.name: path.furthest(found.parties)} if path else config
+    wanted = {**config, path.name: path.furthest(len(found.trials))} if path else config
     whole = Train(plan, schema, dict(wanted), HELD if path else 0.0, path is not None)
     if request is None:
         return whole

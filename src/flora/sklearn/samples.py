@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from flora.errors import DataError, InputError
-from flora.models.rows import Rows
+from flora.models.rows import Rows, joined_weights
 from flora.party.folds import Fold
 from flora.problem.plan import at_least
 from flora.problem.schema import Schema, Task
@@ -26,6 +26,7 @@ class Samples(Rows):
     X: Any
     y: NDArray[Any]
     schema: Schema
+    weights: NDArray[np.float64] | None = None
     fit_params: Params = field(default_factory=dict)
     score_params: Params = field(default_factory=dict)
 
@@ -35,6 +36,7 @@ class Samples(Rows):
             _safe_indexing(self.X, index),
             _safe_indexing(self.y, index),
             self.schema,
+            None if self.weights is None else self.weights[index],
             _taken(self.fit_params, index, len(self)),
             _taken(self.score_params, index, len(self)),
         )
@@ -143,6 +145,7 @@ def together(parts: Sequence[Samples]) -> Samples:
         stacked([part.X for part in parts]),
         np.concatenate([part.y for part in parts]),
         parts[0].schema,
+        joined_weights(parts),
         joined([part.fit_params for part in parts]),
         joined([part.score_params for part in parts]),
     )

@@ -14,7 +14,7 @@ from sklearn.utils import Bunch, check_random_state, estimator_html_repr
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _num_samples, column_or_1d, indexable
 
-from flora.aggregator.evidence import Objective
+from flora.aggregator.choose import Objective
 from flora.aggregator.surface import SurfaceChoice
 from flora.core.workers import workers
 from flora.engines.threads import in_process
@@ -300,4 +300,8 @@ def _whole(X: Any, y: Any, classes: bool, routed: Any) -> Samples:
     labels = tuple(range(len(np.unique(values)))) if classes else ()
     if len(labels) == 1:
         raise DataError(f"need at least 2 classes, every row has {values[0]!r}")
-    return Samples(X, values, Schema("y", task, (), labels), routed.estimator.fit, routed.scorer.score)
+    fit, score = routed.estimator.fit, routed.scorer.score
+    weights = score.get("sample_weight")  # a party counts by them where scores of several are added up
+    return Samples(
+        X, values, Schema("y", task, (), labels), None if weights is None else np.asarray(weights, float), fit, score
+    )

@@ -74,7 +74,7 @@ class TestLoad:
         with pytest.raises(InputError, match=r"not a (zip archive|model) that"):
             self.load(files)
 
-    @pytest.mark.parametrize("rows", [[], [0], [-3], [True], [1.5], ["7"], 5, None])
+    @pytest.mark.parametrize("rows", [[], [0], [-3], [True], [-1.5], ["7"], 5, None])
     def test_weights_are_numbers_of_rows(self, files: dict[str, bytes], rows: Any) -> None:
         files["weights.json"] = json.dumps({"rows": rows}).encode()
         with pytest.raises(InputError, match=r"weights.json: rows must be"):

@@ -26,7 +26,7 @@ def parts_of(rows: Rows, sizes: list[int], held: int = 0) -> dict[int, tuple[Par
     X, y = (rows.X - rows.X.min(axis=0)) / span, rows.y if rows.schema.classes else rows.y / rows.y.max()
     ends = np.cumsum([0, *sizes])
     cuts = [(ends[k], ends[k + 1] - held, ends[k + 1]) for k in range(len(sizes))]
-    return {k: ((X[a:b], y[a:b]), (X[b:c], y[b:c])) for k, (a, b, c) in enumerate(cuts)}
+    return {k: (Part(X[a:b], y[a:b]), Part(X[b:c], y[b:c])) for k, (a, b, c) in enumerate(cuts)}
 
 
 def in_one_process(
@@ -38,7 +38,7 @@ def in_one_process(
 
 def plainly(parts: dict[int, tuple[Part, Part]], rounds: int, epochs: int, rate: float | None) -> Floats:
     """Return the last weights of a plain loop over scikit-learn's networks; without a rate, of plain averages."""
-    rows = [len(kept[1]) for kept, _ in parts.values()]
+    rows = [len(kept) for kept, _ in parts.values()]
     networks = [MLPClassifier(8, batch_size=round(30 * n / sum(rows))) for n in rows]
     first, mean = derived_seed(5, "mlp", "first"), np.zeros(0)
     bounds = [np.sqrt(6 / (4 + 8)), np.sqrt(6 / (8 + 3))]
@@ -55,7 +55,7 @@ def plainly(parts: dict[int, tuple[Part, Part]], rounds: int, epochs: int, rate:
                 network.coefs_ = [coefficients[:32].reshape(4, 8), coefficients[32:].reshape(8, 3)]
                 network.intercepts_ = [intercepts[:8], intercepts[8:]]
             for _ in range(epochs):
-                network.partial_fit(*parts[place][0], classes=[0, 1, 2])
+                network.partial_fit(parts[place][0].X, parts[place][0].y, classes=[0, 1, 2])
             total += rows[place] * np.concatenate([m.ravel() for m in (*network.coefs_, *network.intercepts_)])
         mean = total / sum(rows)
         weights = mean if rate is None else weights + rate * (mean - weights)

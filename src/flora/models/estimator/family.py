@@ -1,9 +1,10 @@
 """Any scikit-learn estimator, by its name. No averaging exists in general, so the parties' own models vote."""
 
 import importlib
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from flora.models.estimator.row_guard import without_rows
 from flora.models.estimator.stored import read_stored, store
 from flora.models.family import Held, Scores, Trained
 from flora.models.rows import Rows
-from flora.models.scored import OF_LABELS
+from flora.models.scored import OF_LABELS, scorer_score
 from flora.problem.schema import Schema, Task
 from flora.problem.space import Config, SearchSpace
 from flora.randomness import derived_seed
@@ -98,17 +99,16 @@ class AnyEstimator:
     ) -> Scores:
         """Fit on ``train``, score on ``test``. Warnings about this config's fit are not the user's fault."""
         from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
-        from sklearn.metrics import get_scorer
 
         fold = EncodedFold.recalled(train, test)
         dense, unseen = fold.train.copy(), fold.test.copy()  # an estimator may write into what it is given
         with warnings.catch_warnings():
             for category in (ConvergenceWarning, UndefinedMetricWarning):
                 warnings.simplefilter("ignore", category)
-            model = self._configured(config, derived_seed(seed, "fit")).fit(dense, train.y)
+            model = self._fitted(config, derived_seed(seed, "fit"), dense, train.y, train.weights)
             if scoring in OF_LABELS and train.schema.classes:
-                return [(config, OF_LABELS[scoring](test.y, model.predict(unseen)))]
-            return [(config, float(get_scorer(scoring)(model, unseen, test.y)))]
+                return [(config, OF_LABELS[scoring](test.y, model.predict(unseen), test.weights))]
+            return [(config, scorer_score(model, unseen, test, scoring))]
 
     def rehearse(self, config: Config, rows: Rows, seed: int) -> None:
         """Raise if the model keeps rows, or is none that can be stored."""
@@ -122,14 +122,14 @@ class AnyEstimator:
         seed: int,
         held: Held | None = None,  # noqa: ARG002
     ) -> "Trained[SoftVote]":
-        """Train this party's own model and exchange it, and the number of rows, with the other parties.
+        """Train this party's own model and exchange it, and what its rows weigh, with the other parties.
 
         A party with one class only has no vote: it would always be the same.
         """
         encoding = fit_encoding(rows, collective)
         votes = not rows.schema.classes or len(np.unique(rows.y)) > 1
         data = self._own_model(config, rows, encoding, derived_seed(seed, "fit", collective.rank)) if votes else b""
-        counts = collective.allgather(str(len(rows)).encode())
+        counts = collective.allgather(str(len(rows) if rows.weights is None else rows.weight).encode())
         given = [
             (_count_of(count), model) for count, model in zip(counts, collective.allgather(data), strict=True) if model
         ]
@@ -144,8 +144,8 @@ class AnyEstimator:
         """Return the model that :meth:`SoftVote.files` wrote. What it holds must be what its name says."""
         encoding = Encoding.from_json(document_of(files, "encoding.json"), schema)
         counts = document_of(files, "weights.json").get("rows")
-        if not isinstance(counts, list) or not counts or not all(type(c) is int and 0 < c < 2**53 for c in counts):
-            raise InputError(f"weights.json: rows must be a list of whole numbers of at least 1, got {counts!r:.80}")
+        if not isinstance(counts, list) or not counts or not all(map(_is_count, counts)):
+            raise InputError(f"weights.json: rows must be a list of numbers above 0, got {counts!r:.80}")
         expected = {"weights.json", "encoding.json", *map(_file_name, range(len(counts)))}
         if set(files) != expected:
             odd = sorted(set(files) ^ expected)[0]
@@ -162,14 +162,25 @@ class AnyEstimator:
         return vote
 
     def _own_model(self, config: Config, rows: Rows, encoding: Encoding, seed: int) -> bytes:
-        def fit(X: Floats, y: NDArray[Any]) -> bytes:
-            model = self._configured(config, seed)
+        def fit(X: Floats, y: NDArray[Any], weights: Floats | None) -> bytes:
             try:
-                return store(model.fit(X, y))
+                return store(self._fitted(config, seed, X, y, weights))
+            except InputError:
+                raise
             except (ValueError, TypeError) as error:  # one class only, too few rows; or what skops has no form for
                 raise DataError(f"{self.name}: {len(y)} rows of this party give no model: {error}") from error
 
-        return without_rows(self.name, fit, encoding(rows.X), rows.y, seed)
+        return without_rows(self.name, fit, replace(rows, X=encoding(rows.X)), seed)
+
+    def _fitted(self, config: Config, seed: int, X: Floats, y: NDArray[Any], weights: Floats | None) -> Any:
+        from sklearn.utils.validation import has_fit_parameter
+
+        model = self._configured(config, seed)
+        if weights is None:
+            return model.fit(X, y)
+        if not has_fit_parameter(model, "sample_weight"):
+            raise InputError(f"{self.name}: its fit takes no sample_weight, so rows cannot count by a --weight")
+        return model.fit(X, y, sample_weight=weights)
 
     def _parameters(self, names: Sequence[str]) -> dict[str, Any]:
         known = self.kind().get_params()
@@ -192,7 +203,7 @@ class SoftVote:
     """The parties' models, each with the weight of its rows."""
 
     models: tuple[Any, ...]
-    rows: tuple[int, ...]
+    rows: tuple[float, ...]
     encoding: Encoding
     classes: int  # 0: a regression
     stored: Mapping[str, bytes]
@@ -227,11 +238,19 @@ class SoftVote:
         return np.asarray(np.tensordot(np.array(self.rows) / sum(self.rows), answers, axes=1))
 
 
-def _count_of(sent: bytes) -> int:
-    """Return the number of rows that a party states."""
-    if not sent.isdigit() or len(sent) > 16:
+def _count_of(sent: bytes) -> float:
+    """Return the number of rows that a party states, or what they weigh."""
+    try:
+        found = int(sent) if sent.isdigit() and len(sent) <= 16 else float(sent[:32])
+    except ValueError:
+        found = 0
+    if not _is_count(found):
         raise InputError(f"a party states its number of rows as {shown(bytes(sent))}")
-    return int(sent)
+    return found
+
+
+def _is_count(value: Any) -> bool:
+    return (type(value) is int and 0 < value < 2**53) or (type(value) is float and 0 < value < math.inf)
 
 
 def _file_name(rank: int) -> str:

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from flora.errors import DataError
 from flora.models.estimator.stored import arrays_of
+from flora.models.rows import Rows
 from flora.randomness import stream
 
 Floats = NDArray[np.float64]
 Suspects = set[tuple[str, str]]  # what it looks like, and where in the model it is
-Fit = Callable[[Floats, NDArray[Any]], bytes]
+Fit = Callable[[Floats, NDArray[Any], Floats | None], bytes]
 
 
 def _suspects(data: bytes, X: Floats) -> Suspects:
@@ -39,17 +40,19 @@ def _suspects(data: bytes, X: Floats) -> Suspects:
     return found
 
 
-def without_rows(name: str, fit: Fit, X: Floats, y: NDArray[Any], seed: int) -> bytes:
-    """Return the model that ``fit`` stores, or refuse it: see the top of this file for the rule."""
-    data = fit(X, y)
+def without_rows(name: str, fit: Fit, rows: Rows, seed: int) -> bytes:
+    """Return the model that ``fit`` stores of encoded rows, or refuse it: see the top of this file for the rule."""
+    X, y, weights = rows.X, rows.y, rows.weights
+    data = fit(X, y, weights)
     suspects, rng, count = _suspects(data, X), stream(seed, "move"), len(X)
     for _ in range(2):
         if suspects:
             values, counts = np.unique(y, return_counts=True)
             gone = np.flatnonzero(y == values[np.argmax(counts)])[-1]  # of the largest class, so that none is lost
             X, y = np.delete(X, gone, axis=0), np.delete(y, gone)
+            weights = None if weights is None else np.delete(weights, gone)
             X = X + rng.uniform(1e-4, 1e-3, X.shape)
-            suspects &= _suspects(fit(X, y), X)
+            suspects &= _suspects(fit(X, y, weights), X)
     if suspects:
         look, path = min(suspects)  # "contains" says more than "has"
         raise DataError(

@@ -105,5 +105,5 @@ def rounded(values: NDArray[np.float32], unit: float) -> NDArray[np.float32]:
 def _unit(total: float) -> float:
     """Return the power of two of which ``total`` is at most 2^52."""
     if not total < float(np.finfo(np.float32).max):
-        raise DataError("the target is too large: gradients must be floating-point numbers of 32 bits")
+        raise DataError("the target or a weight is too large: gradients must be floating-point numbers of 32 bits")
     return math.ldexp(1.0, max(math.frexp(total)[1] - ROOM, -1074)) if total > 0 else 1.0

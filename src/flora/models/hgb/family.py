@@ -14,7 +14,7 @@ from flora.models.hgb.model import BoostedTrees
 from flora.models.hgb.path_scores import Fold
 from flora.models.hgb.settings import Settings, default_of
 from flora.models.hgb.tree_count import best_tree_count
-from flora.models.rows import Rows
+from flora.models.rows import Rows, joined_weights
 from flora.problem.family import OWN, PAPER
 from flora.problem.parameters import Parameter
 from flora.problem.schema import Schema, Task
@@ -110,4 +110,5 @@ def _together(parties: Sequence[Rows]) -> Rows:
         np.concatenate([rows.X for rows in parties]),
         np.concatenate([rows.y for rows in parties]),
         parties[0].schema,
+        joined_weights(parties),
     )

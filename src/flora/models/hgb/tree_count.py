@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from flora.core.collective import Collective, Floats
+from flora.models.class_weights import class_totals
 from flora.models.family import Held
 from flora.models.hgb.model import BoostedTrees, answers
 from flora.models.rows import Rows
@@ -39,12 +40,13 @@ def row_losses(model: BoostedTrees, held: Held, collective: Collective) -> Float
 
 
 def _weights(held: Held, collective: Collective) -> Floats:
-    """Return each row's weight: for a balanced scoring, classes count the same."""
+    """Return each row's weight: its own and, for a balanced scoring, so that classes count the same."""
     rows = held.rows
+    own = np.ones(len(rows)) if rows.weights is None else rows.weights
     if rows.schema.task == "regression":
-        return np.ones(len(rows))
-    counts = collective.add_integers(np.bincount(rows.y, minlength=len(rows.schema.classes)))
-    return (1 / np.maximum(counts, 1))[rows.y] if held.scoring.startswith("balanced") else np.ones(len(rows))
+        return own
+    totals = class_totals(rows, collective)
+    return own * (1 / np.where(totals > 0, totals, 1))[rows.y] if held.scoring.startswith("balanced") else own
 
 
 def _loss(scores: Floats, rows: Rows, scoring: str) -> Floats:

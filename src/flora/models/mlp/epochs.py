@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from flora.models.mlp.perceptron import Floats, Layers, length_of
 from flora.models.rows import Rows
-from flora.problem.schema import Schema
+from flora.models.scored import accuracy
 
 FEWEST_HELD = 2  # validation rows; scikit-learn wants as many
 LOSSES = {"logistic": "binary_log_loss", "softmax": "log_loss", "identity": "squared_error"}
@@ -34,11 +34,12 @@ class Target:
     scaler: Any = None  # of a regression's target
 
     @classmethod
-    def of(cls, y: NDArray[Any], schema: Schema) -> Self:
+    def of(cls, rows: Rows) -> Self:
         """Return the target of some rows."""
+        y, schema = rows.y, rows.schema
         if schema.task == "regression":
-            scaler = StandardScaler()
-            return cls(scaler.fit_transform(y[:, None]), "identity", np.empty(0), scaler=scaler)
+            scaler = StandardScaler().fit(y[:, None], sample_weight=rows.weights)
+            return cls(scaler.transform(y[:, None]), "identity", np.empty(0), scaler=scaler)
         classes = np.unique(y)
         if len(classes) > 2:
             return cls((y[:, None] == classes).astype(np.float64), "softmax", classes, len(schema.classes))
@@ -51,15 +52,16 @@ class Target:
         best = (outputs[:, 0] > 0.5).astype(np.intp) if outputs.shape[1] == 1 else np.argmax(outputs, axis=1)
         return np.asarray(self.classes[np.minimum(best, len(self.classes) - 1)])
 
-    def fitness(self, outputs: Floats, y: Floats) -> float:
+    def fitness(self, outputs: Floats, y: Floats, weights: Floats | None) -> float:
         """Return the accuracy, or R2 of the scaled numbers; NaN where they are not finite."""
         if self.output == "identity":
-            unexplained = ((y - outputs) ** 2).sum(axis=0)
-            spread = ((y - np.average(y, axis=0)) ** 2).sum(axis=0)
+            own = 1.0 if weights is None else weights[:, None]
+            unexplained = (own * (y - outputs) ** 2).sum(axis=0)
+            spread = (own * (y - np.average(y, axis=0, weights=weights)) ** 2).sum(axis=0)
             return float((1 - unexplained / spread)[0]) if spread[0] else float(not unexplained[0])
         if self.output == "softmax":
-            return float(np.mean(np.argmax(outputs, axis=1) == np.argmax(y, axis=1)))
-        return float(np.mean((outputs[:, 0] > 0.5) == (y[:, 0] > 0.5)))
+            return accuracy(np.argmax(outputs, axis=1), np.argmax(y, axis=1), weights)
+        return accuracy(outputs[:, 0] > 0.5, y[:, 0] > 0.5, weights)
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,8 @@ def fitted_networks(
 
     An epoch does not know how many will follow, so that one fit passes through the others, to the last bit.
     """
-    target = Target.of(rows.y, rows.schema)
-    descent = Descent(settings, dense, target, seed)
+    target = Target.of(rows)
+    descent = Descent(settings, dense, target, seed, rows.weights)
     seen = {}
     for count in range(1, max(epochs) + 1):
         going_on = descent.epoch()
@@ -124,15 +126,19 @@ class Descent:
         dense: The inputs.
         target: What the network is to say.
         seed: Decides the first weights, the validation rows and the order of the others.
+        weights: How much each row counts; None: all the same.
     """
 
-    def __init__(self, settings: Mapping[str, Any], dense: Floats, target: Target, seed: int) -> None:
+    def __init__(
+        self, settings: Mapping[str, Any], dense: Floats, target: Target, seed: int, weights: Floats | None = None
+    ) -> None:
         self.settings, self.target = settings, target
         self.sizes = dense.shape[1], int(settings["hidden_layer_sizes"]), target.y.shape[1]
         self.rng = np.random.RandomState(seed)
         self.weights = _drawn(self.sizes, settings["activation"], self.rng)
         kept, held = _held_out(target, settings["validation_fraction"], self.rng)
         self.X, self.y, self.held = dense[kept], target.y[kept], (dense[held], target.y[held])
+        self.counts, self.held_counts = (None if weights is None else weights[rows] for rows in (kept, held))
         self.early = len(held) > 0
         self.order = np.arange(len(kept))
         self.adam = Adam(settings, len(self.weights))
@@ -149,7 +155,8 @@ class Descent:
         size, total = min(self.settings["batch_size"], len(self.order)), 0.0
         for first in range(0, len(self.order), size):
             batch = self.order[first : first + size]
-            total += self._learn(self.X[batch], self.y[batch]) * len(batch)
+            counts = None if self.counts is None else self.counts[batch]
+            total += self._learn(self.X[batch], self.y[batch], counts) * len(batch)
         score = self._validated() if self.early else -total / len(self.order)
         self.stale = self.stale + 1 if score < self.best_score + self.settings["tol"] else 0
         if score > self.best_score:
@@ -161,12 +168,15 @@ class Descent:
         """Return a copy of the weights that ``fit`` would end with now."""
         return (self.best if self.early else self.weights).copy()
 
-    def _learn(self, X: Floats, y: Floats) -> float:
+    def _learn(self, X: Floats, y: Floats, counts: Floats | None) -> float:
         """Take one step; return the batch's loss before it, where somebody wants to know."""
         (first, second, *_), activation = self.step, self.settings["activation"]
         hidden, outputs = self._forward(X)
-        loss = 0.0 if self.early else self._loss(outputs, y)
+        loss = 0.0 if self.early else self._loss(outputs, y, counts)
         error = outputs - y
+        if counts is not None:
+            error *= counts[:, None]
+        total = len(y) if counts is None else counts.sum()
         deeper = error @ second.T
         if activation == "relu":
             deeper *= hidden > 0
@@ -175,8 +185,8 @@ class Descent:
         for k, (inputs, delta, matrix) in enumerate([(X, deeper, first), (hidden, error, second)]):
             np.matmul(inputs.T, delta, out=self.slopes[k])
             self.slopes[k][...] += self.settings["alpha"] * matrix
-            self.slopes[k][...] /= len(y)
-            np.divide(np.sum(delta, axis=0), len(y), out=self.slopes[k + 2])
+            self.slopes[k][...] /= total
+            np.divide(np.sum(delta, axis=0), total, out=self.slopes[k + 2])
         self.adam.move(self.weights, self.gradients)
         return loss
 
@@ -190,14 +200,14 @@ class Descent:
         ACTIVATIONS[self.target.output](outputs)
         return hidden, outputs
 
-    def _loss(self, outputs: Floats, y: Floats) -> float:
+    def _loss(self, outputs: Floats, y: Floats, counts: Floats | None) -> float:
         squares = sum(np.dot(matrix.ravel(), matrix.ravel()) for matrix in self.step[:2])
-        loss = LOSS_FUNCTIONS[LOSSES[self.target.output]](y, outputs)
-        return float(loss + (0.5 * self.settings["alpha"]) * squares / len(y))
+        loss = LOSS_FUNCTIONS[LOSSES[self.target.output]](y, outputs, counts)
+        return float(loss + (0.5 * self.settings["alpha"]) * squares / (len(y) if counts is None else counts.sum()))
 
     def _validated(self) -> float:
         X, y = self.held
-        return self.target.fitness(self._forward(X)[1], y)
+        return self.target.fitness(self._forward(X)[1], y, self.held_counts)
 
 
 @dataclass

@@ -7,7 +7,7 @@ see no gain. What only an aggregator has, a party tries out on a federation that
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,7 @@ class Perceptron:
         else:
             fold = EncodedFold.recalled(train, test)
             networks = fitted_networks(settings, fold.train, train, derived_seed(seed, "mlp"), rounds)
-            unseen = Rows(fold.test, test.y, test.schema)
+            unseen = replace(test, X=fold.test)
             scores = [score_of(network, unseen, scoring) for network in networks]
         return list(zip(steps, scores, strict=True))
 
@@ -155,7 +155,8 @@ def _trained(
     center, scale = _target_scale(rows, collective)
 
     def scaled(part: Rows) -> Part:
-        return encoding(part.X), (part.y - center) / scale if schema.task == "regression" else part.y
+        y = (part.y - center) / scale if schema.task == "regression" else part.y
+        return Part(encoding(part.X), y, part.weights)
 
     both = {place: (scaled(kept), scaled(held)) for place, (kept, held) in parts.items()}
     learners = learners_of(settings, both, schema, collective)
@@ -177,9 +178,13 @@ def _target_scale(rows: Rows, collective: Collective) -> tuple[float, float]:
     """Return the mean and the standard deviation of all parties' targets; (0, 1) for classes."""
     if rows.schema.task == "classification":
         return 0.0, 1.0
-    count = int(collective.add_integers(np.array([len(rows)]))[0])
-    mean = float(added(np.array([np.sum(rows.y)]), collective)[0] / count)
-    (square,) = added(np.array([np.sum((rows.y - mean) ** 2)]), collective)
+    own = 1.0 if rows.weights is None else rows.weights
+    if rows.weights is None:
+        count = float(collective.add_integers(np.array([len(rows)]))[0])
+    else:
+        count = float(added(np.array([rows.weight]), collective)[0])
+    mean = float(added(np.array([np.sum(own * rows.y)]), collective)[0] / count)
+    (square,) = added(np.array([np.sum(own * (rows.y - mean) ** 2)]), collective)
     return mean, math.sqrt(square / count) or 1.0
 
 

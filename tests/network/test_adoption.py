@@ -14,6 +14,7 @@ import pytest
 from flora.engines.nvflare.service import end_tree
 from tests.conftest import two_moons
 from tests.network.conftest import Command, answer_of, bytes_of, port_of_its_own
+from tests.network.test_intruders import Intruder
 
 pytestmark = pytest.mark.network
 
@@ -27,6 +28,7 @@ participants:
   - {{name: localhost, type: server, org: hub, fed_learn_port: {port}}}
   - {{name: site-1, type: client, org: one}}
   - {{name: site-2, type: client, org: two}}
+  - {{name: stranger, type: client, org: three}}
   - {{name: lead@example.org, type: admin, org: hub, role: lead}}
 builders:
   - {{path: nvflare.lighter.impl.workspace.WorkspaceBuilder, args: {{template_file: [master_template.yml]}}}}
@@ -95,3 +97,18 @@ def test_a_whole_tune_in_a_network_of_nvflares(tmp_path: Path, stock: Path, star
         resources = json.loads((stock / site / "local" / "resources.json").read_text())
         assert resources["allow_log_streaming"] is False
         assert (stock / site / "state" / "audit.jsonl").read_text().count("\n") >= 4
+        assert "refused" not in (stock / site / "state" / "audit.jsonl").read_text()  # the guard lets a run be
+    _sites_give_nothing_to_a_peer(stock, tmp_path, tables["site-1"])
+
+
+def _sites_give_nothing_to_a_peer(stock: Path, tmp_path: Path, table: Path) -> None:
+    """A site that has not adopted FLoRA writes to one that has, through a server that passes everything on."""
+    before = sorted(path.name for path in (stock / "site-1" / "state").iterdir())
+    peer = Intruder("peer", stock / "stranger", tmp_path / "intruder").start()
+    try:
+        answers = peer.attack("site-1", table=table, claims=("server", "site-1"))
+    finally:
+        peer.end()
+    assert answers == []
+    assert sorted(path.name for path in (stock / "site-1" / "state").iterdir()) == before
+    assert "a site hears its server and its own runs alone" in (stock / "site-1" / "state" / "audit.jsonl").read_text()

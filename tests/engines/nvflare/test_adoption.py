@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from flora.engines.nvflare.adoption import CONTROLLER, EXECUTOR, adopt
+from flora.engines.nvflare.adoption import adopt
 from flora.engines.nvflare.consortium import Kit
+from flora.engines.nvflare.kits import CONTROLLER, EXECUTOR
 from flora.errors import InputError
 
 CLIENT = {
@@ -48,6 +49,18 @@ def test_a_site_keeps_its_settings_and_lets_one_class_and_no_log_through(tmp_pat
         assert found["components"][0]["path"].endswith("AdoptedLauncher")
     kit = Kit.open(site, "party")
     assert (kit.name, kit.consortium.aggregator, kit.consortium.port) == ("site-1", "hub.org", 8002)
+
+
+def test_a_sites_processes_show_each_other_their_certificate(tmp_path: Path) -> None:
+    site = workspace(tmp_path / "site", "fed_client.json", CLIENT)
+    adopt(site)
+    file = site / "local" / "comm_config.json"
+    assert json.loads(file.read_text())["internal"]["resources"]["connection_security"] == "mtls"
+    own = {"mine": 1, "internal": {"scheme": "tcp", "resources": {"host": "localhost", "connection_security": "clear"}}}
+    file.write_text(json.dumps(own))
+    with pytest.raises(InputError, match=r"comm_config.json: internal.resources.connection_security must be 'mtls'"):
+        adopt(site)
+    assert json.loads(file.read_text()) == own
 
 
 def test_the_server_and_a_user_are_adopted_too(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from nvflare.private.fed.client.admin import FedAdminAgent
 
 from flora.engines.nvflare import guard, orders, seams
 from flora.engines.nvflare.consortium import USER
-from flora.engines.nvflare.guard import AggregatorGuard, Guard, Heading, PartyGuard
+from flora.engines.nvflare.guard import AggregatorGuard, Guard, Heading, PartyGuard, SiteGuard
 from flora.engines.nvflare.orders import Order
 from tests.engines.nvflare import nvflare_topics as topics
 
@@ -31,6 +31,7 @@ RUN, OTHER = "5bad8af9-c4b2-4c94-99cd-b8ccacca2c0c", "36f79e7f-ac83-486a-b0c0-cf
 ADMIN = f"_admin_{OTHER}"
 EXECUTOR = "flora.engines.nvflare.executor.FloraExecutor"
 PARTY, PARTYS_RUN = PartyGuard("north", "agg.example.org"), PartyGuard("north", "agg.example.org", RUN)
+SITE = SiteGuard("north", "agg.example.org")  # of a network that NVFlare runs already
 AGGREGATOR = AggregatorGuard("agg.example.org", USER, frozenset({"north", "south"}))
 HUB = replace(AGGREGATOR, run=RUN)
 
@@ -66,6 +67,22 @@ LINES: dict[str, tuple[Guard, guard.Asked, Sent]] = {
         frozenset(),
         lambda c, t: request(f"north.{RUN}", "north", c, t, certificate="south"),
     ),
+    "server to site": (SITE, guard.PARTY_FROM_AGGREGATOR | guard.STREAM, lambda c, t: to_party("server", c, t)),
+    "server's run to site": (SITE, frozenset(), lambda c, t: to_party(f"server.{RUN}", c, t)),
+    "peer to site": (SITE, frozenset(), lambda c, t: to_party("south", c, t)),
+    "peer's run to site": (SITE, frozenset(), lambda c, t: to_party(f"south.{RUN}", c, t)),
+    "scientist to site": (SITE, frozenset(), lambda c, t: to_party(ADMIN, c, t)),
+    "own run to site": (
+        SITE,
+        guard.PARTY_FROM_OWN_RUN | guard.STREAM,
+        lambda c, t: request(f"north.{RUN}", "north", c, t),
+    ),
+    "a line within that shows no certificate": (
+        SITE,
+        frozenset(),
+        lambda c, t: request(f"north.{RUN}", "north", c, t, certificate=""),
+    ),
+    "through a site": (SITE, frozenset(), lambda c, t: to_party("server", c, t, destination="south")),
     "aggregator to run": (
         PARTYS_RUN,
         guard.RUN_FROM_AGGREGATOR,
@@ -444,3 +461,25 @@ def test_what_the_gate_cannot_read_does_not_pass(monkeypatch: pytest.MonkeyPatch
     assert len(refused) == 4
     process(None, NORTH, line("north"), 1, frame())
     assert len(passed) == 1
+
+
+class TestSiteOfAnotherNetwork:
+    def test_messages_of_its_own_runs_pass_whosever_they_are(self) -> None:
+        assert SITE.refusal(to_party(f"south.{RUN}", "any", "topic", destination=f"north.{RUN}")) == ""
+        assert SITE.refusal(request(f"north.{RUN}", f"south.{RUN}", "any", "topic")) == ""
+
+    def test_it_opens_no_further_lines(self) -> None:
+        sent = to_party("server", "admin", "admin", invites=True)
+        assert SITE.refusal(sent) == "a site opens no further lines"
+
+    @pytest.mark.parametrize("topic", ["sys.shell", "sys.report_env", "sys.configure_site_log", "anything"])
+    def test_no_shell_no_environment_and_nothing_unknown(self, topic: str) -> None:
+        order = Order(topic, {"job_id": RUN}, "")
+        assert orders.site_refusal(order, from_own_run=False) == "it is not among what a run needs"
+
+    def test_orders_for_other_runs_are_followed_but_name_a_run(self) -> None:
+        assert orders.site_refusal(Order("train.deploy", {"job_id": RUN}, b"any app"), from_own_run=False) == ""
+        assert orders.site_refusal(Order("train.delete_run", {"job_id": RUN}), from_own_run=False) == ""
+        assert "is not the name of a run" in orders.site_refusal(
+            Order("train.delete_run", {"job_id": "state"}), from_own_run=False
+        )

@@ -1,7 +1,7 @@
 """FLoRA in a network that NVFlare runs already: what a site, the server and a scientist add to their workspaces.
 
-The processes stay NVFlare's own, and so do certificates, ports and permissions. FLoRA's guard is not in them: what
-``security.md`` says of closed lists holds for kits of ``flora project`` alone.
+The processes stay NVFlare's own, and so do certificates, ports and permissions. A site's launcher brings FLoRA's guard
+into its process; the server has none, and need not be trusted by a site that has.
 """
 
 import json
@@ -13,11 +13,10 @@ from flora.core.documents import MIB, contents, object_in
 from flora.core.files import write_whole
 from flora.engines.nvflare.consortium import MARK, SCIENTIST, Consortium
 from flora.engines.nvflare.foreground import Foreground
-from flora.engines.nvflare.kits import ENGINE
+from flora.engines.nvflare.kits import CONTROLLER, ENGINE, EXECUTOR, WITHIN
 from flora.errors import InputError
 
 SITE, SERVER, ADMIN = "fed_client.json", "fed_server.json", "fed_admin.json"
-EXECUTOR, CONTROLLER = f"{ENGINE}.executor.FloraExecutor", f"{ENGINE}.controller.FloraController"
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ def _site(path: Path, _: tuple[str, ...]) -> Adopted:
             component["path"] = f"{ENGINE}.launcher.AdoptedLauncher"
     resources["components"] = [c for c in resources["components"] if c["id"] != "site_log_streamer"]
     resources["allow_log_streaming"] = False  # the text of an error may quote a row
+    _prove_lines_within(path)
     _mark(path, "party", name, Consortium(str(server["name"]), host, (name,), port, scheme))
     _allow(path, resources, EXECUTOR)
     return Adopted(path, SITE, name)
@@ -96,6 +96,16 @@ def _resources(path: Path) -> dict[str, Any]:
     own, usual = (path / "local" / name for name in ("resources.json", "resources.json.default"))
     file = own if own.exists() else usual
     return object_in(contents(file, MIB), str(file))
+
+
+def _prove_lines_within(path: Path) -> None:
+    """Let a site's processes show each other their certificate: the guard hears nobody on this machine without."""
+    file = path / "local" / "comm_config.json"
+    found = object_in(contents(file, MIB), str(file)) if file.exists() else {}
+    within = found.setdefault("internal", WITHIN["internal"])
+    if within["resources"].get("connection_security") != "mtls":
+        raise InputError(f"{file}: internal.resources.connection_security must be 'mtls'; FLoRA's guard asks for it")
+    _write(file, found)
 
 
 def _allow(path: Path, resources: dict[str, Any], kind: str) -> None:

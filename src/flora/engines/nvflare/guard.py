@@ -1,9 +1,9 @@
 """Who may say what to whom over NVFlare's cells: a closed list, and no for all the rest.
 
 NVFlare lets every cell write to every other through the aggregator, and a party's agent obeys whoever writes. Here a
-message is judged by what it says of itself and by the line that it came over, before anything in it is unpacked. Pure
-functions and tables; ``gate.py`` puts them in NVFlare's way. A cell is called ``server`` (the aggregator), ``north`` (a
-party), ``server.JOB`` and ``north.JOB`` (their processes for one run) or ``_admin_UUID`` (the scientist).
+message is judged by what it says of itself and by the line that it came over, before anything in it is unpacked. These
+are pure functions and tables; ``seams.py`` puts them in NVFlare's way. A cell is called ``server`` (the aggregator),
+``north`` (a party), ``server.JOB`` and ``north.JOB`` (their processes for one run) or ``_admin_UUID`` (the scientist).
 """
 
 import re
@@ -145,6 +145,34 @@ class PartyGuard:
 
 
 @dataclass(frozen=True)
+class SiteGuard:
+    """A site's process in a network that NVFlare runs already: it hears the server and its own runs alone.
+
+    Messages of a run that are on their way to it, or from it, pass: runs that are not FLoRA's may need others.
+    """
+
+    name: str
+    aggregator: str  # as its certificate says
+
+    def refusal(self, e: Heading) -> str:
+        """Return why a message is refused; empty where it may come in, or pass on to a run of this site or from it."""
+        if e.within and e.origin == e.neighbour == self.name:
+            return ""
+        own = not e.dialled and e.certificate == self.name and run_of(e.neighbour, self.name) != ""
+        server = e.dialled and e.neighbour == SERVER and e.certificate in ("", self.aggregator)
+        if e.destination != self.name:
+            passes = own or (server and run_of(e.destination, self.name) != "")
+            return "" if passes else "a site passes on only what is of its own runs"
+        if e.invites:
+            return "a site opens no further lines"
+        if own and e.origin == e.neighbour:
+            return _listed(e, PARTY_FROM_OWN_RUN | STREAM)
+        if server and (e.origin == SERVER or run_of(e.origin, SERVER)):
+            return _listed(e, PARTY_FROM_AGGREGATOR | STREAM if e.origin == SERVER else frozenset())
+        return "a site hears its server and its own runs alone"
+
+
+@dataclass(frozen=True)
 class AggregatorGuard:
     """The aggregator's process, or its process for one run (the hub): nobody speaks to another through it."""
 
@@ -219,7 +247,7 @@ class AggregatorGuard:
         return _listed(e, HUB_FROM_PARTYS_RUN)
 
 
-Guard = PartyGuard | AggregatorGuard
+Guard = PartyGuard | SiteGuard | AggregatorGuard
 
 
 def run_of(cell: str, owner: str) -> str:

@@ -10,12 +10,12 @@ from typing import Any, Literal
 from flora.core.codec import read, to_document
 from flora.core.documents import object_in
 from flora.core.rules import Amount, Name
-from flora.engines.nvflare.kits import ENGINE
+from flora.engines.nvflare.kits import CONTROLLER, EXECUTOR
 from flora.errors import InputError, WireError
 from flora.program.request import Request
 
 APP, NAME = "app", "flora"
-CLASSES = (f"{ENGINE}.controller.FloraController", f"{ENGINE}.executor.FloraExecutor")  # of a run
+CLASSES = (CONTROLLER, EXECUTOR)  # of a run
 MOST_REQUEST = 48 * 2**20
 
 

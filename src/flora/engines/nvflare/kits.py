@@ -14,6 +14,7 @@ from flora.engines.nvflare.kit_texts import AGGREGATOR_README, PARTY_README
 from flora.errors import FloraError, InputError
 
 ENGINE = "flora.engines.nvflare"
+CONTROLLER, EXECUTOR = f"{ENGINE}.controller.FloraController", f"{ENGINE}.executor.FloraExecutor"  # what a run names
 # What a role may do at a site: nothing but submit and follow a run. Code in a job, shell and restarts are off.
 ALLOWED = {"submit_job": "any", "view": "any"} | dict.fromkeys(
     ("manage_job", "download_job", "app_command"), "n:submitter"
@@ -181,7 +182,7 @@ def _aggregator_resources(folder: Path) -> Any:
             component["args"]["max_jobs"] = 1
     return {
         **resources,
-        "class_allow_list": [f"{ENGINE}.controller.FloraController"],
+        "class_allow_list": [CONTROLLER],
         "components": [c for c in resources["components"] if c["id"] != "log_receiver"],
     }
 
@@ -222,7 +223,7 @@ def _party_resources(folder: Path) -> Any:
             component["path"] = f"{ENGINE}.launcher.PartyLauncher"
     return {
         **resources,
-        "class_allow_list": [f"{ENGINE}.executor.FloraExecutor"],
+        "class_allow_list": [EXECUTOR],
         "allow_log_streaming": False,
         "components": components,
     }

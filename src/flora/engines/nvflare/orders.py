@@ -16,7 +16,13 @@ REPORT = "train.notify_job_status"
 ORDERS = frozenset(
     {"scheduler.check_resource", "scheduler.cancel_resource", "train.deploy", "train.start_job", "train.abort"}
 )
-NEED_RUN = frozenset({"train.deploy", "train.start_job", "train.abort", REPORT})
+OTHER_RUNS = frozenset(  # that NVFlare's server orders for runs which are not FLoRA's, and for its own table of sites
+    {"train.abort_task", "train.check_status", "train.delete_run", "train.get_scopes", "train.configure_job_log"}
+    | {"train.shutdown", "train.restart", "scheduler.allocate_resource", "resource_manager.report_resources"}
+    | {"sys.info", "sys.report_version", "info.show_stats", "info.show_errors", "info.reset_errors"}
+    | {"comp_caller.call", "control.do_command"}
+)
+NEED_RUN = frozenset({"train.deploy", "train.start_job", "train.abort", "train.delete_run", REPORT})
 COMMANDS = frozenset(
     {"_cert_login", "_check_session", "_logout", "_commands", "check_status", "job_mgmt.submit_job", "get_job_meta"}
     | {"app_command", "abort_job", "job_mgmt.download_job"}
@@ -38,7 +44,17 @@ class Order:
 
 def order_refusal(order: Order, *, from_own_run: bool, executors: Collection[str]) -> str:
     """Return why a party does not do as it is told; empty where it does."""
-    if order.topic not in ({REPORT} if from_own_run else ORDERS):
+    why = _order_refusal(order, {REPORT} if from_own_run else ORDERS)
+    return app_refusal(order.body, executors) if not why and order.topic == "train.deploy" else why
+
+
+def site_refusal(order: Order, *, from_own_run: bool) -> str:
+    """Return why a site does not do as NVFlare's server tells it, which runs more than FLoRA; empty where it does."""
+    return _order_refusal(order, {REPORT} if from_own_run else ORDERS | OTHER_RUNS)
+
+
+def _order_refusal(order: Order, topics: Collection[str]) -> str:
+    if order.topic not in topics:
         return "it is not among what a run needs"
     run, meta = order.headers.get("job_id"), order.headers.get("job_meta")
     named = isinstance(run, str) and JOB.fullmatch(run)
@@ -46,7 +62,7 @@ def order_refusal(order: Order, *, from_own_run: bool, executors: Collection[str
         return f"{run!r:.80} is not the name of a run"
     if isinstance(meta, Mapping) and meta.get("job_id", run) != run:
         return "it names two runs"
-    return app_refusal(order.body, executors) if order.topic == "train.deploy" else ""
+    return ""
 
 
 def app_refusal(data: Any, executors: Collection[str]) -> str:

@@ -3,6 +3,7 @@
 import os
 import sys
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 
 from nvflare.fuel.f3.mpm import MainProcessMonitor
@@ -11,6 +12,7 @@ from flora.engines.nvflare import seams
 from flora.engines.nvflare.alarm import Alarm
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.guard import PartyGuard
+from flora.engines.nvflare.orders import order_refusal
 
 RUN = "run"
 
@@ -20,10 +22,10 @@ def install(workspace: str, run: str = "") -> None:
     kit = Kit.open(Path(workspace), "party")
     alarm = Alarm(kit)
     seams.watch_cells(PartyGuard(kit.name, kit.consortium.aggregator, run), alarm)
-    seams.watch_orders(kit.name, seams.allowed_executors(kit.path), alarm)
     if run:
         seams.keep_within(kit.name)
-    else:
+    else:  # a run's process has no agent that takes orders
+        seams.watch_orders(kit.name, partial(order_refusal, executors=seams.allowed_executors(kit.path)), alarm)
         seams.hear_notices(alarm)
 
 

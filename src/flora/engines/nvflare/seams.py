@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from cryptography import x509
 from nvflare.fuel.f3.cellnet.core_cell import CoreCell
@@ -37,7 +37,7 @@ from flora.engines.nvflare.guard import (
     Heading,
     run_of,
 )
-from flora.engines.nvflare.orders import Order, command_refusal, order_refusal
+from flora.engines.nvflare.orders import Order, command_refusal
 from flora.engines.nvflare.revocation import Revoked
 
 NOTICE = 77  # an application number of our own beside NVFlare's 1: the aggregator tells a party's process one word
@@ -120,7 +120,15 @@ def keep_within(party: str) -> None:
     CoreCell._find_endpoint = found
 
 
-def watch_orders(name: str, executors: Collection[str], alarm: Alarm) -> None:
+class OrderRule(Protocol):
+    """Says which orders a party's agent follows."""
+
+    def __call__(self, order: Order, *, from_own_run: bool) -> str:
+        """Return why an order is refused; empty where it is followed."""
+        ...
+
+
+def watch_orders(name: str, refusal: OrderRule, alarm: Alarm) -> None:
     """Let a party's agent do only what a run needs, whatever stands on the envelope."""
     dispatch = FedAdminAgent._dispatch_request
 
@@ -133,7 +141,7 @@ def watch_orders(name: str, executors: Collection[str], alarm: Alarm) -> None:
             found = request.payload
             topic = str(found.topic)
             order = Order(topic, dict(found.headers or {}), found.body)
-            why = order_refusal(order, from_own_run=own, executors=executors)
+            why = refusal(order, from_own_run=own)
             if own and not why and order.headers["job_id"] != run_of(origin, name):
                 why = "it is of another run"
         except Exception as error:

@@ -216,6 +216,19 @@ DATASETS: dict[str, Dataset] = {
 }
 
 
+SAME_ROWS = {"breast_cancer": "wdbc"}  # the same tumours, from KEEL and from scikit-learn
+HALVES = "-halves"  # of the classes of the dataset before it
+
+
+def rows_of(name: str) -> str:
+    """Return which rows a dataset has: two that share them are one piece of evidence.
+
+    >>> rows_of("penbased-halves"), rows_of("breast_cancer"), rows_of("ring")
+    ('penbased', 'wdbc', 'ring')
+    """
+    return SAME_ROWS.get(name, name.removesuffix(HALVES))
+
+
 def used_for(use: Use) -> list[str]:
     """Return the names of the datasets that may be used so."""
     return [name for name, dataset in DATASETS.items() if dataset.use == use]

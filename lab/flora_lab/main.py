@@ -12,6 +12,7 @@ from flora.errors import FloraError, InputError
 COMMANDS = {  # each in a module with add_arguments and run; in the order of --help
     "paper": ("flora_lab.paper.command", "the paper's tables, next to the paper's numbers"),
     "judge": ("flora_lab.judge.command", "how good recommendations are, against a truth on all rows"),
+    "calibration": ("flora_lab.judge.calibration", "what is said of the judge's stored cells, against their truth"),
     "held-out": ("flora_lab.judge.held_out", "what answers are worth, on rows that nobody had before the run"),
     "null": ("flora_lab.judge.null", 'how often the product says "use" where nothing can be gained'),
     "certificate": ("flora_lab.judge.certificate", "what the certificate says of a few runs"),

@@ -26,12 +26,22 @@ class Summary(NamedTuple):
 
 @dataclass(frozen=True)
 class Versus:
-    """Regrets minus others', in the same cells."""
+    """Regrets minus others', in the same cells; the deals of a dataset share its rows, and count as one."""
 
-    median: float
-    low: float  # the ends of the median's bootstrap interval, of 95 %
+    datasets: int
+    median: float  # of the datasets' medians
+    low: float  # the ends of its bootstrap interval, of 95 %
     high: float
-    p_value: float  # Wilcoxon's signed-rank test, two-sided
+    p_value: float  # Wilcoxon's signed-rank test of the datasets' medians, two-sided
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of some cells, and a bootstrap interval of 95 % over their datasets; None of a single one."""
+
+    value: float
+    low: float | None
+    high: float | None
 
 
 def relative_regret(best: float, ours: float, default: float) -> float:
@@ -74,15 +84,37 @@ def summary(regrets: Sequence[float]) -> Summary:
     )
 
 
-def versus(regrets: Sequence[float], others: Sequence[float], seed: int) -> Versus:
+def versus(datasets: Sequence[str], regrets: Sequence[float], others: Sequence[float], seed: int) -> Versus:
     """Compare regrets with others' in the same cells; the seed is the bootstrap's.
 
-    Cells count as independent; deals of one dataset are not quite, so over few datasets the interval is too narrow.
+    Args:
+        datasets: Whose rows each cell has: cells with the same rows are not independent, and their median counts once.
+        regrets: Of each cell.
+        others: Of the same cells.
+        seed: Of the bootstrap.
     """
-    differences = np.subtract(regrets, others)
-    places = stream(seed, "bootstrap").integers(len(differences), size=(RESAMPLES, len(differences)))
-    low, high = (float(q) for q in np.quantile(np.median(differences[places], axis=1), INTERVAL))
-    return Versus(float(np.median(differences)), low, high, _wilcoxon(differences)[1])
+    medians = np.array([np.median(values) for values in _by_dataset(datasets, np.subtract(regrets, others))])
+    places = stream(seed, "bootstrap").integers(len(medians), size=(RESAMPLES, len(medians)))
+    low, high = (float(q) for q in np.quantile(np.median(medians[places], axis=1), INTERVAL))
+    return Versus(len(medians), float(np.median(medians)), low, high, _wilcoxon(medians)[1])
+
+
+def mean_over(datasets: Sequence[str], values: Sequence[float], seed: int = 0) -> Mean:
+    """Return the mean over all cells, with an interval that draws whole datasets (a cluster bootstrap)."""
+    groups = _by_dataset(datasets, np.asarray(values, dtype=float))
+    mean = float(np.mean(values))
+    if len(groups) < 2:
+        return Mean(mean, None, None)
+    sums, counts = np.array([group.sum() for group in groups]), np.array([len(group) for group in groups])
+    places = stream(seed, "bootstrap").integers(len(groups), size=(RESAMPLES, len(groups)))
+    means = sums[places].sum(axis=1) / counts[places].sum(axis=1)
+    low, high = (float(q) for q in np.quantile(means, INTERVAL))
+    return Mean(mean, low, high)
+
+
+def _by_dataset(datasets: Sequence[str], values: Any) -> list[Any]:
+    """Return the values of each dataset, in the order in which the datasets come first."""
+    return [values[[k for k, each in enumerate(datasets) if each == name]] for name in dict.fromkeys(datasets)]
 
 
 def _wilcoxon(differences: Any, **how: Any) -> tuple[float, float]:

@@ -6,9 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
 from flora_lab.statistics import Spread
+
+WIDTH = 110  # where the output is no terminal: a column for each rule
+
+
+def wide_console() -> Console:
+    """Return the terminal, or where there is none a page that is wide enough for all columns."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH)
 
 
 def table_of_numbers(title: str, heads: Sequence[str], *, width: int | None = 5, fold: bool = False) -> Table:

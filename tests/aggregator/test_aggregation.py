@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from flora.aggregator.aggregation import Aggregation, aggregate, conclude, space_of
-from flora.aggregator.choose import Objective
+from flora.aggregator.evidence import Objective
 from flora.aggregator.surface import SurfaceChoice
 from flora.errors import TrialsError
 from flora.models import family_of

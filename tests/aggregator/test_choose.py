@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flora.aggregator.choose import Candidate, Choice, Confirmed, choose, gains_over, same_config
+from flora.aggregator.choose import Candidate, Choice, choose, gains_over, same_config
+from flora.aggregator.evidence import Confirmed
 from flora.errors import TrialsError
 from flora.problem.messages import Confirmation
 from flora.problem.path import Path

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 import pytest
 
 from flora.aggregator import diagnose as diagnosing
-from flora.aggregator.choose import Confirmed, choose
+from flora.aggregator.choose import choose
 from flora.aggregator.diagnose import Diagnosis, diagnose
+from flora.aggregator.evidence import Confirmed
 from tests.aggregator.test_choose import LINE, PATH, TREES, along, line
 
 RECOMMENDED = {"u": 0.1}

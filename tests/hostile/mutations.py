@@ -192,8 +192,11 @@ def inside(mutate: Callable[[str], Mutate]) -> Mutate:
     """Return what changes one file of a zip archive, in the way that is right for its name; or the zip itself."""
 
     def changed(data: bytes, edits: Sequence[Edit]) -> bytes:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            files = {entry.filename: archive.read(entry) for entry in archive.infolist()}
+        try:
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                files = {entry.filename: archive.read(entry) for entry in archive.infolist()}
+        except Exception:  # an archive in an archive that an edit before has damaged
+            return of_bytes(data, edits)
         for edit in edits:
             if edit[0] % 11 == 10:
                 return of_bytes(data, edits)

@@ -23,7 +23,6 @@ from flora.engines.files import is_reply, read_files
 from flora.engines.nvflare.adoption import adopt
 from flora.engines.nvflare.collective import CellCollective, header_of, message
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.executor import SiteSettings
 from flora.engines.nvflare.guard import JOB
 from flora.engines.nvflare.hub import Call, Hub, call_from_headers, call_to_headers
 from flora.engines.nvflare.job import Run
@@ -31,6 +30,7 @@ from flora.engines.nvflare.orders import Order, app_refusal, client_settings, or
 from flora.engines.nvflare.renewal import request_certificate, request_in
 from flora.engines.nvflare.revocation import read_revoked
 from flora.engines.nvflare.session import read_outcome
+from flora.engines.nvflare.site_settings import SiteSettings
 from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, answer_of, fill, order_of
 from flora.errors import FloraError
 from flora.models import family_of

@@ -4,7 +4,7 @@ import pytest
 
 from flora_lab.paper.compare import published_regrets
 from flora_lab.paper.published import AGGREGATE, COMPARISON, SURFACES
-from flora_lab.statistics import Summary, quartiles, relative_regret, spread, summary, versus
+from flora_lab.statistics import Mean, Summary, mean_over, quartiles, relative_regret, spread, summary, versus
 
 # Where the printed statistic is not that of the printed cells: two by the rounding of cells, and in the last the paper
 # prints SGM's mean and deviation for SGM+U.
@@ -58,13 +58,32 @@ def test_a_spread_is_over_what_is_known() -> None:
     assert quartiles([1.0, 2.0, 3.0]) == (1.5, 2.0, 2.5)
 
 
+OTHERS = [0.2, 3.0, 0.5, 0.9, 1.4, 0.1, 0.7, 2.0]
+OURS = [other - step for other, step in zip(OTHERS, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], strict=True)]
+
+
 def test_the_comparison_is_of_differences_in_the_same_cells() -> None:
-    others = [0.2, 3.0, 0.5, 0.9, 1.4, 0.1, 0.7, 2.0]
-    ours = [other - step for other, step in zip(others, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], strict=True)]
-    found = versus(ours, others, seed=0)
+    datasets = list("abcdefgh")
+    found = versus(datasets, OURS, OTHERS, seed=0)
+    assert found.datasets == 8
     assert found.median == pytest.approx(-0.45)
     assert -0.8 <= found.low < -0.45 < found.high <= -0.1
     assert found.p_value == pytest.approx(2 / 2**8)  # all of one sign, exactly
-    assert versus(ours, others, seed=0) == found
-    same = versus(others, others, seed=0)
+    assert versus(datasets, OURS, OTHERS, seed=0) == found
+    same = versus(datasets, OTHERS, OTHERS, seed=0)
     assert (same.median, same.low, same.high, same.p_value) == (0, 0, 0, 1)
+
+
+def test_deals_of_one_dataset_count_once() -> None:
+    found = versus(list("aaaabbbb"), OURS, OTHERS, seed=0)
+    assert (found.datasets, found.p_value) == (2, 0.5)  # of two that agree, exactly: however many deals there are
+    assert (found.median, found.low, found.high) == pytest.approx((-0.45, -0.65, -0.25))
+
+
+def test_a_mean_s_interval_draws_whole_datasets() -> None:
+    values = [0.9, 1.0, 1.1, -1.1, -1.0, -0.9, 0.0, 0.1, -0.1]
+    apart, together = (mean_over(names, values) for names in (list("abcdefghi"), list("aaabbbccc")))
+    assert apart.value == together.value == pytest.approx(0)
+    assert None not in (apart.low, apart.high, together.low, together.high)
+    assert (together.high or 0) - (together.low or 0) > (apart.high or 0) - (apart.low or 0) > 0
+    assert mean_over(["a", "a"], [1.0, 2.0]) == Mean(1.5, None, None)

@@ -235,6 +235,10 @@ class TestTrust:
         with pytest.raises(InputError, match="--trust sklearnx"):
             unpack(with_header(logistic, family="sklearnx.linear_model:Ridge"))
 
+    def test_what_is_no_name_of_a_package_is_nothing_to_trust(self, logistic: bytes) -> None:
+        with pytest.raises(InputError, match=r"the family must be package.module:Class, got '\\x00sklearn"):
+            unpack(with_header(logistic, family="\x00sklearn.linear_model:Ridge"))
+
 
 class TestReadModel:
     def test_reads_what_was_written(self, logistic: bytes, tmp_path: Path) -> None:

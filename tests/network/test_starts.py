@@ -9,7 +9,7 @@ import pytest
 
 from flora.engines.nvflare.consortium import Consortium
 from flora.engines.nvflare.kits import make_kits
-from tests.network.conftest import Network, Open
+from tests.network.conftest import Open
 
 pytestmark = pytest.mark.network
 
@@ -66,33 +66,22 @@ def test_a_party_says_that_its_aggregator_is_another(opened: Open, tmp_path: Pat
     network.party("north").until("shows a certificate that is not the aggregator's", seconds=SOON)
 
 
-def twins(opened: Open) -> tuple[Network, Path]:
+def test_a_kit_started_in_two_places_is_connected_once_all_are_told_and_it_moves_from_a_frozen_place(
+    opened: Open,
+) -> None:
     network = opened({"north": 60}, fresh=True)
     shutil.copytree(network.kits / "north", network.folder / "twin")
     network.aggregator().until("ready for the parties", seconds=SOON)
-    network.party("north").until("connected to the aggregator", seconds=SOON)
-    return network, network.folder / "twin"
-
-
-def start_twin(network: Network, kit: Path) -> None:
-    network.run("twin", ["party", str(kit), "--data", str(network.data("north")), "--target", "kind"])
-
-
-def test_a_kit_started_in_two_places_is_connected_once_and_all_are_told(opened: Open) -> None:
-    network, kit = twins(opened)
-    start_twin(network, kit)
-    network.commands["twin"].until("another process with this kit is connected", seconds=SOON)
-    network.commands["north"].until("somebody else has tried to connect with this kit", seconds=SOON)
+    north = network.party("north")
+    north.until("connected to the aggregator", seconds=SOON)
+    kit = str(network.folder / "twin")
+    twin = network.run("twin", ["party", kit, "--data", str(network.data("north")), "--target", "kind"])
+    twin.until("another process with this kit is connected", seconds=SOON)
+    north.until("somebody else has tried to connect with this kit", seconds=SOON)
     network.commands["aggregator"].until("refused a second north", seconds=SOON)
-    assert "north: connected to the aggregator" not in network.commands["twin"].text
-    network.commands["north"].kill()
-    network.commands["twin"].until("north: connected to the aggregator", seconds=SOON)
-
-
-def test_a_kit_whose_first_place_is_frozen_moves_to_the_second(opened: Open) -> None:
-    network, kit = twins(opened)
-    network.commands["north"].send(signal.SIGSTOP)
-    start_twin(network, kit)
-    network.commands["twin"].until("north: connected to the aggregator", seconds=SOON)
-    network.commands["north"].send(signal.SIGCONT)
-    network.commands["north"].until("another process with this kit is connected", seconds=SOON)
+    assert "north: connected to the aggregator" not in twin.text
+    north.send(signal.SIGSTOP)  # its lines are open, and nobody answers on them
+    twin.until("north: connected to the aggregator", seconds=SOON)
+    said = len(north.text)
+    north.send(signal.SIGCONT)
+    north.until("another process with this kit is connected", seconds=SOON, start=said)

@@ -22,6 +22,7 @@ from flora.models.family import Scores
 from flora.models.hgb.family import GradientBoosting
 from flora.models.rows import Rows, encode
 from flora.models.svm import SupportVectors
+from flora.party import race
 from flora.party.folds import folds_of
 from flora.party.search import search_locally
 from flora.party.table import describe
@@ -288,6 +289,43 @@ class TestRaces:
             stops = sorted(int(trial.config["max_iter"]) for trial in fit)
             assert stops == STOPS[: len(stops)]
         assert {len(fit) for fit in fits.values()} > {len(STOPS)}  # some were lost on their way
+
+
+class TestRacesOnFewFolds:
+    plan = replace(PLAN, folds=6, race=True)
+
+    @pytest.fixture(autouse=True)
+    def _few_rows_are_enough(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(race, "ENOUGH_ROWS", 20)  # of 40 rows: three of the six folds
+
+    def test_the_best_has_all_folds_and_who_is_not_near_it_few(self, tmp_path: Path) -> None:
+        notes = tmp_path / "fits"
+        found = search_locally(rows(), self.plan, Counted(notes=str(notes)), party="a")
+        assert found.best.folds == 6
+        assert {trial.folds for trial in found.trials} <= {1, 2, 3, 6}
+        assert len(notes.read_text()) == sum(trial.folds or 0 for trial in found.trials) < 12 * 3
+        for trial in found.trials:
+            assert trial.loss == pytest.approx(0.01 * 4 / 6 + abs(np.log10(float(trial.config["C"]))) / 10, abs=0.01)
+
+    def test_the_same_trials_with_any_number_of_jobs(self) -> None:
+        alone = search_locally(rows(), self.plan, SVM, party="a")
+        with workers(2) as spread:
+            assert search_locally(rows(), self.plan, SVM, party="a", spread=spread).to_json() == alone.to_json()
+
+    def test_a_longer_search_is_that_of_one_go_and_nothing_is_measured_twice(self, tmp_path: Path) -> None:
+        storage, notes = tmp_path / "study.db", tmp_path / "fits"
+        family, short = Counted(notes=str(notes)), replace(self.plan, trials=5)
+        before = search_locally(rows(), short, family, party="a", storage=storage)
+        longer = search_locally(rows(), self.plan, family, party="a", storage=storage)
+        assert longer.to_json() == search_locally(rows(), self.plan, Counted(notes=os.devnull), party="a").to_json()
+        fits = len(notes.read_text())
+        assert search_locally(rows(), short, family, party="a", storage=storage).to_json() == before.to_json()
+        assert len(notes.read_text()) == fits
+
+    def test_a_finished_config_has_the_losses_of_a_plain_search(self) -> None:
+        plain = search_locally(rows(), replace(self.plan, trials=1, race=False), SVM, party="a")
+        raced = search_locally(rows(), replace(self.plan, trials=1), SVM, party="a")
+        assert raced.to_json() == plain.to_json()
 
 
 class TestPaths:

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 
-from flora.aggregator.choose import Objective
 from flora.aggregator.comparison import Comparison, Training
+from flora.aggregator.evidence import Objective
 from flora.core.workers import workers
 from flora.engines.threads import in_process
 from flora.errors import DataError, FloraError, InputError, TrialsError

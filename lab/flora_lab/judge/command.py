@@ -4,8 +4,6 @@ from argparse import Namespace
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from rich.console import Console
-
 from flora.aggregator.surface import SURFACES
 from flora.cli.options import options_of
 from flora.errors import InputError
@@ -18,12 +16,11 @@ from flora_lab.judge.score import score_cells, score_rules
 from flora_lab.judge.show import csv_lines, show
 from flora_lab.options import RunOptions, add_run
 from flora_lab.pieces import compute_missing
-from flora_lab.tables import to_csv
+from flora_lab.tables import to_csv, wide_console
 
 EXPERIMENT = "judge"
 USUAL = Protocol(trials=20, folds=5, central=40, candidates=8)
 FAMILIES = ("hgb", "svm")
-WIDTH = 110  # where the output is no terminal: a column for each rule
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
     rules = score_rules(cells)
     options.run.write_csv(to_csv(csv_lines(cells)))
     if not options.run.json:
-        show(cells, rules, Console() if Console().is_terminal else Console(width=WIDTH))
+        show(cells, rules, wide_console())
     return {
         "benchmark": "recommend",
         "protocol": protocol.numbers,

@@ -8,36 +8,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from rich.console import Console
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 
 from flora.cli.options import options_of
-from flora.engines.threads import in_process
-from flora.errors import FloraError, InputError
+from flora.errors import InputError
 from flora.models.model_file import unpack
-from flora.party.gate import Gate
-from flora.party.party import Party
-from flora.party.split import split
-from flora.party.table import Table
 from flora.problem.plan import at_least
 from flora.program.drive import Ask, drive
 from flora.program.request import Request
-from flora.program.result import StatedGain, versions
+from flora.program.result import versions
 from flora.program.single_shot import Outcome, recommend, train_with
 from flora.randomness import derived_seed, stream
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import TARGET, declared, load, used_for
-from flora_lab.judge.calibration import Answer, calibrated, show_calibration
+from flora_lab.judge.answers import Answer, calibrated, show_calibration
+from flora_lab.judge.evidence import Evidence, asked_parties
 from flora_lab.options import RunOptions, add_run
 from flora_lab.pieces import FIT, Bench, compute_missing, keep
-from flora_lab.tables import to_csv
+from flora_lab.tables import to_csv, wide_console
 
 EXPERIMENT = "held-out"
 USUAL = Protocol(trials=20, folds=5, candidates=8)
 FAMILIES = ("hgb", "svm", "mlp")
 SHARE = 0.3  # of the rows that nobody has
 RESAMPLES = 500  # of the held-out rows, for the error of the true gain
+TITLE = "Stated against true gains, on rows that nobody had"
 Labels = NDArray[Any]
 
 
@@ -92,11 +88,16 @@ class HeldOutCell:
             seed=cell.seed,
             confirm=protocol.candidates or 0,
         )
-        tables = split(kept.reset_index(drop=True), TARGET, cell.parties, cell.split, cell.seed)
-        ask = in_process([Gate(Party(name, Table(rows, TARGET))) for name, rows in tables.items()])
+        ask = asked_parties(kept.reset_index(drop=True), TARGET, cell.parties, cell.split, cell.seed)
         outcome = drive(recommend(request), ask)
-        models = [_model(config, outcome, request, ask) for config in (None, outcome.found.recommendation.config)]
-        return {**_said(outcome), **true_gain(models, held, cell.seed), "versions": versions()}
+        config = outcome.found.recommendation.config
+        models = [_model(each, outcome, request, ask) for each in (None, config)]
+        return {
+            "evidence": Evidence.of(outcome).to_document(),
+            "config": dict(config),
+            **true_gain(models, held, cell.seed),
+            "versions": versions(),
+        }
 
     def work(self, bench: Bench) -> tuple[float, float]:
         """Return how much work it is: the parties' fits. There are no parts of it."""
@@ -106,27 +107,12 @@ class HeldOutCell:
     def answer(self, bench: Bench) -> Answer:
         """Return what the product said, and what was true; it is computed if it is not there."""
         found = keep(self, bench)
-        return Answer(self.cell, **{name: found[name] for name in Answer.stored()})
+        verdict = Evidence.from_document(found["evidence"]).verdict
+        return Answer(self.cell, verdict, found["true"], found["true_error"])
 
 
 def _model(config: Any, outcome: Outcome, request: Request, ask: Ask) -> bytes:
     return drive(train_with(config, outcome, request), ask)[1]
-
-
-def _said(outcome: Outcome) -> dict[str, Any]:
-    """Return what the product stated, and the losses that it had it from."""
-    verdict, comparison = outcome.found.verdict, outcome.comparison
-    if verdict is None:
-        raise FloraError("the family has no default to compare with")
-    choice = outcome.found.choice
-    return {
-        "decision": verdict.decision,
-        "grade": verdict.grade,
-        "basis": verdict.basis,
-        "stated": asdict(StatedGain.by(verdict)),
-        "folds": asdict(comparison) if comparison else None,
-        "measured": asdict(choice.chosen.gain) if choice else None,
-    }
 
 
 def true_gain(models: Sequence[bytes], held: pd.DataFrame, seed: int) -> Mapping[str, float]:
@@ -177,7 +163,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
     lines = calibrated(answers)
     options.run.write_csv(to_csv([answer.to_json() for answer in answers]))
     if not options.run.json:
-        show_calibration(lines, Console())
+        show_calibration(TITLE, lines, wide_console())
     return {
         "benchmark": "held-out",
         "protocol": protocol.numbers,

@@ -5,43 +5,49 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from flora.aggregator.verdict import Verdict
 from flora.cli.arguments import add_jobs, add_json
 from flora.cli.options import check_jobs, options_of
-from flora.core.workers import workers
-from flora.engines.threads import in_process
-from flora.errors import FloraError
-from flora.party.gate import Gate
-from flora.party.party import Party
-from flora.party.split import split
-from flora.party.table import Table
+from flora.errors import InputError
 from flora.problem.plan import at_least
 from flora.program.drive import drive
 from flora.program.request import Request
-from flora.program.single_shot import single_shot
+from flora.program.result import versions
+from flora.program.single_shot import recommend
 from flora.randomness import stream
+from flora_lab.cells import Protocol
+from flora_lab.judge.evidence import Evidence, asked_parties
+from flora_lab.options import add_results
+from flora_lab.pieces import Bench, compute_missing, keep
 from flora_lab.tables import table_of_numbers
 
+EXPERIMENT = "null"
 COLUMNS, TARGET = 6, "label"
+FAMILIES = ("hgb", "svm", "mlp")
+PARTIES = (3, 5, 20)
 
 
 @dataclass(frozen=True)
 class NullOptions:
     """What ``flora-lab null`` was asked for."""
 
-    family: str
-    parties: int
+    family: list[str]
+    parties: list[int]
     rows: int
     trials: int
     folds: int
-    trainings: int | None
     runs: int
     first: int
+    results: Path
+    stored: bool
     jobs: int
     json: bool
 
@@ -49,30 +55,57 @@ class NullOptions:
         at_least("runs", self.runs, 1)
         check_jobs(self.jobs)
 
+    @property
+    def bench(self) -> Bench:
+        """Where the runs are kept."""
+        return Bench(self.results.absolute(), EXPERIMENT, None, Protocol(self.trials, self.folds))
+
+    def pieces(self) -> "list[list[NullRun]]":
+        """Return the runs of each family and number of parties."""
+        seeds = range(self.first, self.first + self.runs)
+        groups = product(self.family or FAMILIES, self.parties or PARTIES)
+        return [[NullRun(family, parties, self.rows, seed) for seed in seeds] for family, parties in groups]
+
 
 @dataclass(frozen=True)
 class NullRun:
-    """One run of the product on labels that nothing predicts."""
+    """One run of the product on labels that nothing predicts, up to the verdict."""
 
-    options: NullOptions
+    family: str
+    parties: int
+    rows: int
     seed: int
 
+    @property
+    def name(self) -> str:
+        """Its name in the store."""
+        return f"runs/{self.family}-p{self.parties}-n{self.rows}-s{self.seed}"
 
-@dataclass(frozen=True)
-class Said:
-    """What the product said of it."""
+    def compute(self, bench: Bench) -> dict[str, Any]:
+        """Run the product."""
+        protocol = bench.protocol
+        request = Request(
+            self.family, task="classification", trials=protocol.trials, folds=protocol.folds, seed=self.seed
+        )
+        ask = asked_parties(coin_tosses(self.rows, self.seed), TARGET, self.parties, "iid", self.seed)
+        outcome = drive(recommend(request), ask)
+        return {"evidence": Evidence.of(outcome).to_document(), "versions": versions()}
 
-    decision: str
-    gain: float  # as stated
-    grade: str
-    chance: float
+    def work(self, bench: Bench) -> tuple[float, float]:
+        """Return how much work it is, beside other runs; there are no parts of it."""
+        return float(bench.protocol.trials * self.parties), 0.0
+
+    def evidence(self, bench: Bench) -> Evidence:
+        """Return what the verdict rests on; it is computed if it is not there."""
+        return Evidence.from_document(keep(self, bench)["evidence"])
 
 
 def add_arguments(parser: Any) -> None:
     """Say what may be typed."""
-    parser.add_argument("--family", choices=("hgb", "svm", "mlp"), default="svm", help="(%(default)s)")
+    several = {"action": "append", "default": []}
+    parser.add_argument("--family", **several, choices=FAMILIES, help="may be repeated (all)")
+    parser.add_argument("--parties", **several, type=int, metavar="P", help="may be repeated (3, 5 and 20)")
     for name, default, words in (
-        ("parties", 3, "parties of a run"),
         ("rows", 300, "rows of a table"),
         ("trials", 8, "trials at each party"),
         ("folds", 5, "folds of the search"),
@@ -80,40 +113,27 @@ def add_arguments(parser: Any) -> None:
         ("first", 0, "seed of the first run"),
     ):
         parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help=f"{words} (%(default)s)")
-    parser.add_argument("--trainings", type=int, metavar="N", help="federated trainings of a run (by cost)")
+    add_results(parser)
+    parser.add_argument("--stored", action="store_true", help="show what is stored already, and compute nothing")
     add_jobs(parser)
     add_json(parser)
 
 
 def run(parsed: Namespace) -> dict[str, Any]:
-    """Run the product on tables of noise, and count what it says."""
+    """Run the product on tables of noise, as far as that is not stored yet, and count what it says."""
     options = options_of(NullOptions, parsed)
-    runs = [NullRun(options, seed) for seed in range(options.first, options.first + options.runs)]
-    with workers(options.jobs) as spread:
-        said = spread(said_of, runs)
-    document = {"benchmark": "null", "options": asdict(options), **counted(said)}
+    bench, groups = options.bench, options.pieces()
+    if options.stored:
+        there = bench.store.names()
+        groups = [kept for group in groups if (kept := [piece for piece in group if piece.name in there])]
+        if not groups:
+            raise InputError(f"{bench.store.packed}: has none of the runs that were asked for")
+    else:
+        compute_missing("runs", groups, bench, options.jobs)
+    lines = [counted(group, [piece.evidence(bench) for piece in group]) for group in groups]
     if not options.json:
-        Console().print(_table(document))
-    return document
-
-
-def said_of(null: NullRun) -> Said:
-    """Return what the product says of a table whose labels are coin tosses."""
-    options = null.options
-    request = Request(
-        options.family,
-        task="classification",
-        trials=options.trials,
-        folds=options.folds,
-        seed=null.seed,
-        trainings=options.trainings,
-    )
-    tables = split(coin_tosses(options.rows, null.seed), TARGET, options.parties, "iid", null.seed)
-    gates = [Gate(Party(name, Table(rows, TARGET))) for name, rows in tables.items()]
-    verdict = drive(single_shot(request), in_process(gates)).found.verdict
-    if verdict is None:
-        raise FloraError(f"the family {options.family} has no default to compare with")
-    return Said(verdict.decision, verdict.gain.estimate, verdict.grade, verdict.chance)
+        Console().print(_table(options, lines))
+    return {"benchmark": "null", "options": {**asdict(options), "results": str(options.results)}, "runs": lines}
 
 
 def coin_tosses(rows: int, seed: int) -> pd.DataFrame:
@@ -123,31 +143,44 @@ def coin_tosses(rows: int, seed: int) -> pd.DataFrame:
     return table.assign(**{TARGET: np.where(rng.random(rows) < 0.5, "heads", "tails")})
 
 
-def counted(said: Sequence[Said]) -> dict[str, Any]:
-    """Return the rate of "use" with its standard error, the mean stated gains, and how often each grade was given."""
-    uses = [each.gain for each in said if each.decision == "use"]
-    rate = len(uses) / len(said)
+def counted(runs: Sequence[NullRun], found: Sequence[Evidence]) -> dict[str, Any]:
+    """Return what the product says of some runs, and what it would say without trainings beside the model's."""
     return {
-        "runs": len(said),
-        "use": len(uses),
-        "rate": rate,
-        "rate_error": math.sqrt(rate * (1 - rate) / len(said)),
-        "gain": float(np.mean([each.gain for each in said])),
-        "gain_of_use": float(np.mean(uses)) if uses else None,
-        "chances": [each.chance for each in said],
-        "grades": dict(sorted(Counter(each.grade for each in said).items())),
+        "family": runs[0].family,
+        "parties": runs[0].parties,
+        **said([each.verdict for each in found]),
+        "measured": said([each.without_trainings for each in found]),
     }
 
 
-def _table(document: dict[str, Any]) -> Any:
-    options = document["options"]
-    title = f"Labels are coin tosses: {options['family']}, {options['parties']} parties, {options['rows']} rows"
-    table = table_of_numbers(title, [""])
-    gain = document["gain_of_use"]
-    table.add_row('"use"', f"{document['use']} of {document['runs']}")
-    table.add_row("rate", f"{document['rate']:.2f} ± {document['rate_error']:.2f}")
-    table.add_row("stated gain, in points", f"{100 * document['gain']:+.1f}")
-    table.add_row('of the "use"', "-" if gain is None else f"{100 * gain:+.1f}")
-    for grade, count in document["grades"].items():
-        table.add_row(grade, str(count))
+def said(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Return the rate of "use" with its standard error, the mean stated gains, and how often each grade was given."""
+    uses = [each.stated for each in verdicts if each.decision == "use"]
+    rate = len(uses) / len(verdicts)
+    return {
+        "runs": len(verdicts),
+        "use": len(uses),
+        "rate": rate,
+        "rate_error": math.sqrt(rate * (1 - rate) / len(verdicts)),
+        "stated": float(np.mean([each.stated for each in verdicts])),
+        "stated_of_use": float(np.mean(uses)) if uses else None,
+        "chances": [each.chance for each in verdicts],
+        "grades": dict(sorted(Counter(f"{each.decision}, {each.grade}" for each in verdicts).items())),
+    }
+
+
+def _table(options: NullOptions, lines: Sequence[dict[str, Any]]) -> Any:
+    title = f"Labels are coin tosses: {options.rows} rows, {options.trials} trials; stated gains in points"
+    table = table_of_numbers(title, ["parties", "use", "rate", "stated", 'of "use"', "use, --trainings 1"])
+    for line in lines:
+        gain = line["stated_of_use"]
+        table.add_row(
+            line["family"],
+            str(line["parties"]),
+            f"{line['use']} of {line['runs']}",
+            f"{line['rate']:.2f} ± {line['rate_error']:.2f}",
+            f"{100 * line['stated']:+.1f}",
+            "-" if gain is None else f"{100 * gain:+.1f}",
+            f"{line['measured']['use']} of {line['runs']}",
+        )
     return table

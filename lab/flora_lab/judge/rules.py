@@ -22,14 +22,19 @@ class Rule:
 
 
 def flora(record: Record) -> Pick:
-    """Recommend as the product does."""
-    choice = _choice(record, record.path)
+    """Recommend as the product does where the only training is the model's: by what the parties measured."""
+    choice = choice_of(record, record.path)
     return _by_verdict(record, choice.chosen.config, choice.verdict)
+
+
+def chosen(record: Record) -> Pick:
+    """Recommend what the product compares with the default by federated trainings, whatever comes of that."""
+    return as_trained(record, choice_of(record, record.path).chosen.config)
 
 
 def in_range(record: Record) -> Pick:
     """Recommend as the product does where the range of trees is a user's own: the training stays in it."""
-    choice = _choice(record, record.path and replace(record.path, open=False))
+    choice = choice_of(record, record.path and replace(record.path, open=False))
     return replace(_by_verdict(record, choice.chosen.config, choice.verdict), in_range=True)
 
 
@@ -42,8 +47,8 @@ def without_confirmation(record: Record) -> Pick:
 
 def oracle(record: Record) -> Pick:
     """Recommend what is truly best of what the product chooses among, each trained as the product would."""
-    candidates = [_as_trained(record, candidate.config) for candidate in _choice(record, record.path).candidates]
-    everything = [_as_trained(record, record.default), *candidates]
+    candidates = [as_trained(record, candidate.config) for candidate in choice_of(record, record.path).candidates]
+    everything = [as_trained(record, record.default), *candidates]
     return min(everything, key=lambda pick: float(np.mean(record.losses(pick))))
 
 
@@ -51,16 +56,17 @@ def _minimum_of(surface: str) -> Callable[[Record], Pick]:
     return lambda record: Pick(record.minima[surface])
 
 
-def _choice(record: Record, path: Path | None) -> Choice:
+def choice_of(record: Record, path: Path | None) -> Choice:
+    """Return what the product chooses among the candidates that the parties measured."""
     space, minimum = record.trials[0].space, record.minima["aplm"]
     return choose(record.confirmed, record.rows, space, path=path, grows=record.grows, minimum=minimum)
 
 
 def _by_verdict(record: Record, config: Config, verdict: Verdict) -> Pick:
-    return _as_trained(record, config if verdict.decision == "use" else record.default)
+    return as_trained(record, config if verdict.decision == "use" else record.default)
 
 
-def _as_trained(record: Record, config: Config) -> Pick:
+def as_trained(record: Record, config: Config) -> Pick:
     """Return what comes of training a config: with rows enough to hold out, the training chooses its place."""
     enough = counts_by_held_rows(sum(record.rows.values()))
     return Pick(config, in_training=record.path is not None and enough)
@@ -73,9 +79,10 @@ def rules_of(surfaces: Iterable[str]) -> tuple[Rule, ...]:
     """Return all rules; those of single surfaces need cells that have their minima."""
     return (
         Rule(DEFAULT, lambda record: Pick(record.default)),
-        Rule("default as trained", lambda record: _as_trained(record, record.default)),
+        Rule("default as trained", lambda record: as_trained(record, record.default)),
         *(Rule(name, _minimum_of(name)) for name in surfaces),
         Rule("flora", flora),
+        Rule("flora's choice", chosen),
         Rule("flora in range", in_range),
         Rule("flora without confirmation", without_confirmation),
         Rule("oracle", oracle),

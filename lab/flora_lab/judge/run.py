@@ -40,9 +40,9 @@ class PooledSearch:
 
     def compute(self, bench: Bench) -> dict[str, Any]:
         """Return its trials."""
-        plan = _request(self.family, bench.protocol, seed=0).plan("classification")
+        plan = request_for(self.family, bench.protocol, seed=0).plan("classification")
         longer = replace(plan, trials=bench.protocol.central or plan.trials, race=False)
-        return searched(longer, _all_rows(self.dataset, bench), POOLED, bench.storage(self.name))
+        return searched(longer, all_rows(self.dataset, bench), POOLED, bench.storage(self.name))
 
     def work(self, bench: Bench) -> tuple[float, float]:
         """Return how much work it is, and which part of it is done."""
@@ -86,7 +86,7 @@ class JudgedCell:
 
 
 def _record(cell: Cell, pooled: PartyTrials, bench: Bench) -> Record:
-    request, family = _request(cell.family, bench.protocol, cell.seed), family_of(cell.family)
+    request, family = request_for(cell.family, bench.protocol, cell.seed), family_of(cell.family)
     said = drive(single_shot(request), _ask(cell, bench)).found
     plan = request.plan("classification")
     found = {name: aggregate(said.trials, SurfaceChoice(name), cell.seed, family) for name in SURFACES}
@@ -94,7 +94,7 @@ def _record(cell: Cell, pooled: PartyTrials, bench: Bench) -> Record:
     measured = [each.config for each in next(iter(said.confirmed.values()))]
     grown = [candidate.config for candidate in said.choice.candidates] if said.choice else []
     truths = measure_truths(
-        _all_rows(cell.dataset, bench),
+        all_rows(cell.dataset, bench),
         plan,
         family,
         trained=[plan.space.default, *measured, *grown],
@@ -148,12 +148,13 @@ def _inverted_confirmation(said: Confirmation) -> Confirmation:
     return Confirmation(replace(said.trial, loss=1 - said.trial.loss), -said.gain, said.gain_error)
 
 
-def _all_rows(dataset: str, bench: Bench) -> Rows:
+def all_rows(dataset: str, bench: Bench) -> Rows:
+    """Return the rows of all parties together."""
     table = load(dataset, bench.data)
     return encode(table, describe(table, TARGET))
 
 
-def _request(family: str, protocol: Protocol, seed: int) -> Request:
+def request_for(family: str, protocol: Protocol, seed: int) -> Request:
     """Return what the product is asked for, but for the training."""
     return Request(
         family,

@@ -8,6 +8,7 @@ import numpy as np
 
 from flora.problem.trials import Gain, paired_gain
 from flora_lab.cells import Cell
+from flora_lab.datasets import rows_of
 from flora_lab.judge.record import KEYS, Pick, Record
 from flora_lab.judge.rules import APLM, Rule
 from flora_lab.statistics import Versus, quartiles, relative_regret, versus
@@ -71,6 +72,7 @@ class ScoredRule:
 
     rule: str
     cells: int  # those whose gap is beyond its noise: quartiles and the comparison are over them
+    datasets: int  # that they are of: the comparison with APLM counts each once
     quartiles: tuple[float, float, float] | None
     wins: int  # against the default, over all cells
     ties: int
@@ -106,18 +108,20 @@ def score_rules(cells: Sequence[ScoredCell], seed: int = 0) -> list[ScoredRule]:
 def _over_all(rule: str, cells: Sequence[ScoredCell], seed: int) -> ScoredRule:
     counted = [cell for cell in cells if cell.counts]
     regrets = _regrets(rule, counted)
+    datasets = [rows_of(cell.cell.dataset) for cell in counted]
     outcomes = [cell.scores[rule].outcome for cell in cells]
     gains = [cell.scores[rule].gain.estimate for cell in cells]
     return ScoredRule(
         rule,
         len(counted),
+        len(set(datasets)),
         quartiles(regrets) if counted else None,
         outcomes.count("win"),
         outcomes.count("tie"),
         outcomes.count("loss"),
         float(np.mean(gains)),
         min(gains),
-        versus(regrets, _regrets(APLM, counted), seed) if counted else None,
+        versus(datasets, regrets, _regrets(APLM, counted), seed) if counted else None,
     )
 
 

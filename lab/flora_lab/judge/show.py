@@ -23,7 +23,8 @@ def show(cells: Sequence[ScoredCell], rules: Sequence[ScoredRule], console: Cons
         console.print(f"{NOISE} the gap is within its noise: {left_out}", highlight=False)
     console.print(_rules(rules))
     console.print(
-        "Against the default: won, tied (within the standard error), lost; mean and worst gain, in percent.",
+        "Against the default: won, tied (within the standard error), lost; mean and worst gain, in percent. "
+        f"Against {APLM}: the median of the datasets' medians, its interval and p-value over datasets.",
         highlight=False,
     )
 
@@ -47,9 +48,9 @@ def _name(scored: ScoredCell) -> str:
 
 
 def _rules(rules: Sequence[ScoredRule]) -> Table:
-    counted = rules[0].cells if rules else 0
+    counted = f"{rules[0].cells} cells of {rules[0].datasets} datasets" if rules else "no cells"
     heads = ("median", "quartiles", "W/T/L", "gain", "worst", f"minus {APLM}", "95 %", "Wilcoxon p")
-    table = table_of_numbers(f"Over {counted} cells with a gap beyond noise", heads, width=None)
+    table = table_of_numbers(f"Over {counted} with a gap beyond noise", heads, width=None)
     for rule in rules:
         low, middle, high = (number(q, 2) for q in rule.quartiles or (None, None, None))
         outcomes = f"{rule.wins}/{rule.ties}/{rule.losses}"

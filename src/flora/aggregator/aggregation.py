@@ -6,9 +6,10 @@ The program that drives parties and the one that reads files both end here: that
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from flora.aggregator.choose import Choice, Confirmed, Objective, choose
+from flora.aggregator.choose import Choice, choose
 from flora.aggregator.diagnose import Diagnosis, diagnose
 from flora.aggregator.effort import effort_for, starts_of
+from flora.aggregator.evidence import Confirmed, Objective
 from flora.aggregator.propose import candidates
 from flora.aggregator.recommend import Recommendation, recommend, recommendation_at
 from flora.aggregator.surface import SurfaceChoice, SurfaceKind, check_compatible, fit_surface
@@ -36,6 +37,16 @@ class Aggregation:
     def space(self) -> SearchSpace:
         """The space, in the order of the first party's HPs, by name."""
         return space_of(self.trials)
+
+    @property
+    def parties(self) -> int:
+        """How many parties the surface is of."""
+        return len(self.trials)
+
+    @property
+    def rows(self) -> int:
+        """How many rows they have together."""
+        return sum(party.rows or 0 for party in self.trials)
 
     @property
     def path(self) -> Path | None:

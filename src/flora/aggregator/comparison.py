@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flora.aggregator.choose import Objective
+from flora.aggregator.evidence import Objective
 from flora.aggregator.verdict import Verdict
 from flora.errors import FloraError
 from flora.problem.messages import TrainReply

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flora.aggregator.choose import Confirmed, Objective, choose, same_config
+from flora.aggregator.choose import choose, same_config
 from flora.aggregator.effort import FEW
+from flora.aggregator.evidence import Confirmed, Objective
 from flora.aggregator.verdict import Decision
 from flora.problem.messages import Confirmation
 from flora.problem.path import Path

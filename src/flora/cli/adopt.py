@@ -10,6 +10,7 @@ from flora.cli.options import check_jobs, options_of
 from flora.cli.printing import note, print_line
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
+from flora.engines.nvflare.site_settings import SiteSettings
 from flora.errors import InputError
 from flora.party.consent import Consent, DataSource
 from flora.party.table_format import TableFormat
@@ -70,8 +71,6 @@ def _source(options: AdoptOptions) -> DataSource:
 
 
 def _keep(kit: Kit, source: DataSource, jobs: int) -> None:
-    from flora.engines.nvflare.executor import SiteSettings
-
     SiteSettings(source, jobs).write(kit)
     consent = Consent.read(kit.path / "local" / "flora.json")
     print_line(consent.describe())

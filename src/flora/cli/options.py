@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from flora.aggregator.choose import Objective
+from flora.aggregator.evidence import Objective
 from flora.aggregator.surface import SurfaceChoice
 from flora.errors import InputError
 from flora.party.table_format import Say, TableFormat

@@ -11,11 +11,12 @@ from rich.console import Console
 from flora.cli.arguments import TABLE_KINDS, add_drop, add_format, add_jobs
 from flora.cli.options import check_jobs, options_of
 from flora.cli.printing import print_line
-from flora.cli.processes import ended_cleanly, line_of, show_checks
+from flora.cli.processes import apart, ended_cleanly, line_of, show_checks
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.health import checks
 from flora.engines.nvflare.service import running
+from flora.engines.nvflare.site_settings import SiteSettings
 from flora.errors import InputError
 from flora.party.consent import Consent, DataSource
 from flora.party.table_format import TableFormat
@@ -67,15 +68,13 @@ def run(parsed: Namespace) -> None:
     """Take part in runs until stopped."""
     options = options_of(PartyOptions, parsed)
     require_nvflare()
-    from flora.engines.nvflare.executor import SiteSettings
-
     kit = Kit.open(options.kit, "party")
     consent = Consent.read(kit.path / "local" / "flora.json")
     source = options.source(consent)
     if options.check:
         show_checks(checks(kit, table=lambda: _table_words(source)))
         return
-    _table_words(source)  # what is wrong with the table is better said now
+    apart(lambda: _table_words(source))  # what is wrong with the table is better said now
     print_line(consent.describe())
     say = line_of(kit.name)
     with ended_cleanly(say), running(kit, say) as service:

@@ -1,5 +1,7 @@
 """Commands as processes: started, ended and told from each other by the lines that they print."""
 
+import json
+import os
 import signal
 import socket
 import subprocess
@@ -14,7 +16,7 @@ from typing import IO, Any
 from flora.cli.printing import print_line
 from flora.engines.nvflare.health import Check, is_bad, lines
 from flora.engines.nvflare.service import die_with_parent, end_tree
-from flora.errors import InputError
+from flora.errors import FloraError, InputError
 
 Say = Callable[[str], None]
 
@@ -52,6 +54,44 @@ def _pass_on(lines: IO[str], name: str, say: Say) -> None:
     for line in lines:
         if line.strip():
             say(line.rstrip() if f" {name}: " in line else f"{name}: {line.rstrip()}")
+
+
+def apart(work: Callable[[], str]) -> str:
+    """Return the text that ``work`` returns, from a copy of this process: what it loads and reads ends with it.
+
+    A process that goes on for weeks need not keep what it needs once. To be called before there are threads.
+    """
+    ours, theirs = os.pipe()
+    copy = os.fork()
+    if copy == 0:
+        os._exit(_told(work, theirs))
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as answer:
+        text = answer.read()
+    _, status = os.waitpid(copy, 0)
+    if os.waitstatus_to_exitcode(status) != 0:
+        raise FloraError("a process that was started for it has ended without an answer")
+    document = json.loads(text)
+    if "error" in document:
+        raise (InputError if document["input"] else FloraError)(document["error"])
+    return str(document["words"])
+
+
+def _told(work: Callable[[], str], pipe: int) -> int:
+    """Write what came of the work into a pipe; return the code to end with."""
+    try:
+        document: dict[str, Any] = {"words": work()}
+    except FloraError as error:
+        document = {"error": str(error), "input": isinstance(error, InputError)}
+    except BaseException:  # whatever it is, this copy must not go on as if it were the command
+        sys.excepthook(*sys.exc_info())
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    with os.fdopen(pipe, "wb") as answer:
+        answer.write(json.dumps(document).encode())
+    return 0
 
 
 def show_checks(found: list[Check]) -> None:

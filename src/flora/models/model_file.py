@@ -143,6 +143,8 @@ def _check_family(family: Any, allow: Sequence[str]) -> None:
     if not isinstance(family, str):
         raise InputError(f"{HEADER}: the family must be text, got {family!r:.40}")
     package = family.partition(":")[0].split(".")[0]
+    if ":" in family and not package.isidentifier():
+        raise InputError(f"{HEADER}: the family must be package.module:Class, got {family!r:.80}")
     if ":" in family and package not in ("sklearn", *allow):
         raise InputError(
             f"the file holds a {family!r:.80}, and to load it is to run the package {package!r:.80}; "

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -161,7 +161,7 @@ def try_configs(
     family: ModelFamily,
     configs: Sequence[Config],
     rows: Rows,
-    folds: Sequence[Fold],
+    folds: Mapping[int, Fold] | Sequence[Fold],
     plan: SearchPlan,
     name: tuple[Any, ...],
     spread: Map,
@@ -169,18 +169,20 @@ def try_configs(
 ) -> Tried:
     """Return what came of a config, and of those on its path; a fit that fails makes a failed trial.
 
-    It is measured on all folds, or until the ``leader`` leaves it behind. Then its path, which ascends, ends where a
-    first fit was lost.
+    It is measured on all ``folds``, which are some by their numbers or all of them, or until the ``leader`` leaves it
+    behind. Then its path, which ascends, ends where a first fit was lost.
     """
     began = time.perf_counter()
     config, *path = configs
-    seeds = [derived_seed(plan.seed, *name, k) for k in range(len(folds))]
+    numbered = dict(folds if isinstance(folds, Mapping) else enumerate(folds))
     passed = path_of(plan, family.passes_through)
-    goals = [leader.goal(passed.name, k) if leader and passed else None for k in range(len(folds))]
     tasks = [
-        FoldTask(family, config, rows.take(train), rows.take(test), plan.scoring, seed, tuple(path), goal)
-        for seed, (train, test), goal in zip(seeds, folds, goals, strict=True)
-    ]
+        FoldTask(
+            family, config, rows.take(train), rows.take(test), plan.scoring, derived_seed(plan.seed, *name, k),
+            tuple(path), leader.goal(passed.name, k) if leader and passed else None,
+        )
+        for k, (train, test) in numbered.items()
+    ]  # fmt: skip
     losses: list[list[float]] = []  # of each fold, along the path
     steps: list[Config] = []
     for answer in _answers(tasks, spread, at_once(spread) if leader else len(tasks)):

@@ -9,6 +9,9 @@ would not come near the leader even if its loss fell faster than ever before. It
 
 A config that was not finished still has a loss that can be compared: the leader's, plus the mean difference to it on
 the folds that it has. Its error is that of so few folds.
+
+Where a few folds hold rows enough, all configs race on these alone, and more sharply: who is left behind there is not
+lost, for in the end the best one by what was seen is measured on all folds, until the best one has them (finals.py).
 """
 
 import math
@@ -21,11 +24,35 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 BEHIND = 1.0  # standard errors of the mean difference, at least
-FAR_BEHIND = 3.0  # so many more after one fold, a quarter of it after two, a ninth after three, ...
 KNOWN_BEFORE = 4  # folds that the leader's own spread counts for: a few differences say little of theirs
-FEWEST_STOPS = 4  # of a path, before it is judged by its beginning
-FASTER = 1.5  # than ever before a loss may fall, and does not
-DOUBT = 2  # finished configs whose folds count as equally hard: one config's luck is no difficulty
+ENOUGH_ROWS = 1_000  # to be tested on, for a race on a few folds
+FEWEST_FOLDS = 3  # of such a race
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How much doubt a config is given."""
+
+    far_behind: (
+        float  # so many more standard errors after one fold, a quarter of it after two, a ninth after three, ...
+    )
+    fewest_stops: int  # of a path, before it is judged by its beginning
+    faster: float  # than ever before a loss may fall, and does not
+    doubt: float  # finished configs whose folds count as equally hard: one config's luck is no difficulty
+
+
+FINAL = Rules(far_behind=3.0, fewest_stops=4, faster=1.5, doubt=2)  # who is left behind is not looked at again
+SHARP = Rules(far_behind=0.0, fewest_stops=3, faster=1.0, doubt=0.5)
+
+
+def race_folds(sizes: Sequence[int]) -> int:
+    """Return on how many of the folds configs race, given how many rows each tests on: the few that are enough, or all.
+
+    >>> race_folds([500] * 10), race_folds([150] * 10), race_folds([50] * 10)
+    (3, 7, 10)
+    """
+    enough = int(np.searchsorted(np.cumsum(sizes), ENOUGH_ROWS)) + 1
+    return min(max(enough, FEWEST_FOLDS), len(sizes))
 
 
 @dataclass(frozen=True)
@@ -35,15 +62,16 @@ class Goal:
     name: str  # of the HP that a fit passes through
     loss: float  # the leader's
     spread: float
+    rules: Rules = FINAL
 
     def is_lost(self, stops: Sequence[int], losses: Sequence[float], last: int) -> bool:
         """Whether a fit has turned, or would not get there by its last stop if it fell on as fast as it ever did."""
-        if len(stops) < FEWEST_STOPS:
+        if len(stops) < self.rules.fewest_stops:
             return False
         turned = min(losses[-2:]) > min(losses) + self.spread
         slopes = -np.diff(losses) / np.diff(np.log(stops))
-        at_end = losses[-1] - FASTER * max(float(slopes.max()), 0.0) * math.log(last / stops[-1])
-        return bool(turned or at_end > self.loss + (BEHIND + FAR_BEHIND) * self.spread)
+        at_end = losses[-1] - self.rules.faster * max(float(slopes.max()), 0.0) * math.log(last / stops[-1])
+        return bool(turned or at_end > self.loss + (BEHIND + self.rules.far_behind) * self.spread)
 
 
 @dataclass(frozen=True)
@@ -52,15 +80,16 @@ class Leader:
 
     expected: tuple[float, ...]  # on each fold: its mean loss, and how much harder the fold is than others
     spread: float  # of its own losses over the folds
+    rules: Rules = FINAL
 
     @classmethod
-    def of(cls, finished: Sequence[Sequence[float]]) -> Self:
+    def of(cls, finished: Sequence[Sequence[float]], rules: Rules = FINAL) -> Self:
         """Return the first of the best among configs with a loss on each fold: (configs, folds)."""
         losses = np.asarray(finished, dtype=np.float64)
         means = losses.mean(axis=1)
         best = int(np.argmin(means))
-        harder = (losses - means[:, None]).sum(axis=0) / (len(losses) + DOUBT)
-        return cls(tuple((means[best] + harder).tolist()), float(np.std(losses[best], ddof=1)))
+        harder = (losses - means[:, None]).sum(axis=0) / (len(losses) + rules.doubt)
+        return cls(tuple((means[best] + harder).tolist()), float(np.std(losses[best], ddof=1)), rules)
 
     def leaves_behind(self, losses: Sequence[Sequence[float]]) -> bool:
         """Whether a config is behind for good: its losses on the first folds, at each stop of its path: (folds, stops).
@@ -72,13 +101,13 @@ class Leader:
         if count >= len(self.expected):
             return False
         differences = seen[:, np.argmin(seen.mean(axis=0))] - self.expected[:count]
-        least = BEHIND + FAR_BEHIND / count**2
+        least = BEHIND + self.rules.far_behind / count**2
         open_share = 1 - count / len(self.expected)  # only the folds to come can change the mean over all
         return bool(np.mean(differences) > least * self._error(differences) * math.sqrt(open_share))
 
     def goal(self, name: str, fold: int) -> Goal:
         """Return what fits must come near on a fold."""
-        return Goal(name, self.expected[fold], self.spread)
+        return Goal(name, self.expected[fold], self.spread, self.rules)
 
     def loss_and_error(self, losses: Sequence[float]) -> tuple[float, float]:
         """Return the loss on all folds of a config that was measured on the first ones, and its standard error."""

@@ -12,7 +12,9 @@ from flora.core.workers import Map, one_by_one
 from flora.errors import FloraError, InputError
 from flora.models.family import ModelFamily
 from flora.models.rows import Rows
-from flora.party.folds import along, folds_of, try_configs
+from flora.party.finals import finals
+from flora.party.folds import Tried, along, folds_of, try_configs
+from flora.party.race import FINAL, SHARP, race_folds
 from flora.party.study import Study
 from flora.problem.path import Path, path_of
 from flora.problem.plan import SearchPlan
@@ -51,19 +53,30 @@ def search_locally(
     searched = path.rest(plan.space) if path else plan.space
     _check_length(plan, path)
     with Study.open(storage, plan, party, rows, searched) as study:
+        first = race_folds([len(test) for _, test in folds]) if plan.race else len(folds)
+        rules = SHARP if first < len(folds) else FINAL
         progress(party, study.count, plan.trials)
         for number in range(study.count, plan.trials):
             if number and plan.seconds is not None and study.seconds >= plan.seconds:
                 break
             configs = along(study.propose(number), path)
-            leader = study.leader(len(folds)) if plan.race else None
-            tried = try_configs(family, configs, rows, folds, plan, (party, "trial", number), spread, leader)
+            leader = study.leader(first, rules) if plan.race else None
+            name = (party, "trial", number)
+            tried = try_configs(family, configs, rows, folds[:first], plan, name, spread, leader)
             study.add(tried if number == 0 else tried.led_by_its_best())
             progress(party, study.count, plan.trials)
-        found = study.party_trials(plan.trials, len(rows))
+        outcomes = study.tried(plan.trials)
+        if first < len(folds):
+
+            def further(number: int, known: Tried) -> Tried:
+                lacking = {k: folds[k] for k in range(len(known.fold_losses), len(folds))}
+                configs, name = [one.config for one in known.apart()], (party, "trial", number)
+                return try_configs(family, configs, rows, lacking, plan, name, spread)
+
+            outcomes = finals(outcomes, first, len(folds), study.kept(further))
+        found = study.party_trials(outcomes, len(rows))
     if not found.trials:
-        first = study.first_failure
-        raise FloraError(f"party {party!r}: every trial failed, the first with {first}")
+        raise FloraError(f"party {party!r}: every trial failed, the first with {study.first_failure}")
     return found if plan.send is None else found.keep_best(plan.send)
 
 

@@ -3,7 +3,7 @@
 import fcntl
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from flora.errors import InputError
 from flora.models.rows import Rows
 from flora.party.folds import Tried
 from flora.party.optuna_space import config_from, distributions_of, params_from
-from flora.party.race import Leader
+from flora.party.race import Leader, Rules
 from flora.party.samplers import make_sampler
 from flora.problem.plan import SearchPlan, first_difference
 from flora.problem.space import Config, SearchSpace
@@ -97,26 +97,40 @@ class Study:
         self.memory.tell(self.asked, frozen.value, frozen.state)
         self.asked = None
 
-    def leader(self, folds: int) -> Leader | None:
-        """Return the leader of the trials that were measured on all folds; None where there are none."""
+    def leader(self, folds: int, rules: Rules) -> Leader | None:
+        """Return the leader of the trials that were measured on so many folds; None where there are none."""
         stored = self.memory.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
         whole = [trial for trial in stored if len(trial.user_attrs["fold_losses"]) == folds]
         best = [min((losses for _, losses in _measured(trial)), key=sum) for trial in whole]
-        return Leader.of(best) if best else None
+        return Leader.of(best, rules) if best else None
 
-    def party_trials(self, most: int, rows: int) -> PartyTrials:
-        """Return what may leave the party of the first ``most`` trials."""
+    def tried(self, most: int) -> list[Tried]:
+        """Return what came of the first ``most`` trials."""
+        return [_tried_from(stored.user_attrs) for stored in self.memory.get_trials(deepcopy=False)[:most]]
+
+    def kept(self, measure: Callable[[int, Tried], Tried]) -> Callable[[int, Tried], Tried]:
+        """Return what measures a trial on more folds, with the file's memory: nothing is measured twice."""
+
+        def remembered(number: int, known: Tried) -> Tried:
+            key = f"further:{number}"
+            if self.file is not None and key in (stored := self.file.user_attrs):
+                return _tried_from(stored[key])
+            found = measure(number, known)
+            if self.file is not None:
+                self.file.set_user_attr(key, _attributes(found))
+            return found
+
+        return remembered
+
+    def party_trials(self, tried: Sequence[Tried], rows: int) -> PartyTrials:
+        """Return what may leave the party of what was tried."""
         trials: list[Trial] = []
         failed: list[FailedTrial] = []
-        for stored in self.memory.get_trials(deepcopy=False)[:most]:
-            attributes = stored.user_attrs
-            if stored.state == TrialState.FAIL:
-                failed.append(FailedTrial(attributes["config"], attributes["failure"].split(":")[0]))
+        for one in tried:
+            if one.failure is not None:
+                failed.append(FailedTrial(one.config, one.failure.split(":")[0]))
                 continue
-            leader = Leader(*attributes["leader"]) if "leader" in attributes else None
-            for config, losses in _measured(stored):
-                found = Tried(config, tuple(losses), leader=leader).loss_and_error()
-                trials.append(Trial(config, *found, len(losses), rows))
+            trials += [Trial(pair.config, *pair.loss_and_error(), len(pair.fold_losses), rows) for pair in one.apart()]
         plan = self.plan
         return PartyTrials(
             self.party, rows, plan.space, plan.scoring, tuple(trials), tuple(failed), plan.family, plan.task
@@ -129,8 +143,17 @@ def _measured(stored: FrozenTrial) -> list[tuple[Config, list[float]]]:
     return [(attributes["config"], attributes["fold_losses"]), *attributes["path"]]
 
 
-def _frozen(outcome: Tried, params: Mapping[str, Any], searched: SearchSpace) -> FrozenTrial:
-    attributes = {
+def _tried_from(attributes: Mapping[str, Any]) -> Tried:
+    """Return the outcome that :func:`_attributes` wrote."""
+    config, losses = attributes["config"], tuple(attributes["fold_losses"])
+    path = tuple((step, tuple(found)) for step, found in attributes["path"])
+    leader = Leader(*attributes["leader"]) if "leader" in attributes else None
+    return Tried(config, losses, path, attributes["seconds"], attributes.get("failure"), leader)
+
+
+def _attributes(outcome: Tried) -> dict[str, Any]:
+    """Return an outcome as JSON's types."""
+    return {
         "config": dict(outcome.config),
         "seconds": outcome.seconds,
         "fold_losses": list(outcome.fold_losses),
@@ -138,12 +161,15 @@ def _frozen(outcome: Tried, params: Mapping[str, Any], searched: SearchSpace) ->
         **({} if outcome.failure is None else {"failure": outcome.failure}),
         **({} if outcome.leader is None else {"leader": [outcome.leader.expected, outcome.leader.spread]}),
     }
+
+
+def _frozen(outcome: Tried, params: Mapping[str, Any], searched: SearchSpace) -> FrozenTrial:
     return create_trial(
         state=TrialState.COMPLETE if outcome.failure is None else TrialState.FAIL,
         value=outcome.loss_and_error()[0] if outcome.failure is None else None,
         params=dict(params),
         distributions=distributions_of(searched),
-        user_attrs=attributes,
+        user_attrs=_attributes(outcome),
     )
 
 

@@ -157,14 +157,17 @@ def _read_excel(path: Path, say: Say) -> pd.DataFrame:
 def _read_columns(path: Path, kind: str) -> pd.DataFrame:
     """Return a Parquet or Feather file's table; who has neither need not install the library that reads them."""
     try:
-        from pyarrow import ArrowException
+        from pyarrow import ArrowException, feather, parquet
     except ImportError:
         words = f"{kind.capitalize()} files need pyarrow: pip install 'flora-hpo[parquet]'; or export it as CSV"
         raise DataError(f"{path}: {words}") from None
     try:
-        return pd.read_parquet(path) if kind == "parquet" else pd.read_feather(path)
+        table = parquet.read_table(path) if kind == "parquet" else feather.read_table(path)
+        table.validate(full=True)  # a damaged one may point outside of its memory
+        frame: pd.DataFrame = table.to_pandas()
     except ArrowException as error:
         raise ValueError(str(error)) from error
+    return frame
 
 
 def _check_header(path: Path, names: pd.Index) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from flora.aggregator.choose import Objective
+from flora.aggregator.evidence import Objective
 from flora.aggregator.surface import SurfaceChoice
 from flora.core.rules import Sentence, check
 from flora.errors import InputError

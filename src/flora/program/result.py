@@ -8,8 +8,9 @@ from importlib.metadata import version
 from typing import Any, Self
 
 from flora.aggregator.aggregation import Aggregation
-from flora.aggregator.choose import Candidate, Objective
+from flora.aggregator.choose import Candidate
 from flora.aggregator.comparison import Comparison, mean_loss
+from flora.aggregator.evidence import Objective
 from flora.aggregator.verdict import LEVEL, Basis, Decision, Grade, Verdict, gamma
 from flora.core.codec import FLAT, to_document, to_json
 from flora.core.documents import Format

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from flora.aggregator.aggregation import Aggregation, aggregate, conclude
 from flora.aggregator.certificate.bounds import certify
 from flora.aggregator.certificate.record import Certificate
-from flora.aggregator.choose import Objective, same_config
+from flora.aggregator.choose import same_config
 from flora.aggregator.comparison import Comparison, Training, loss_of_training, trained_config
+from flora.aggregator.evidence import Objective
 from flora.errors import FloraError, InputError, TrialsError
 from flora.models import family_of
 from flora.problem.family import Family
@@ -186,7 +187,7 @@ def _comparison(trainings: Sequence[Training], configs: int) -> Comparison | Non
 
 def _counted(found: Aggregation) -> Path | None:
     """Return the path whose place the training chooses itself, where there is one and rows enough."""
-    return found.path if counts_by_held_rows(sum(party.rows or 0 for party in found.trials)) else None
+    return found.path if counts_by_held_rows(found.rows) else None
 
 
 def _step(
@@ -194,7 +195,7 @@ def _step(
 ) -> Train:
     """Return a training on all rows, or, for a request that compares, on all but one fold of them."""
     path = _counted(found)
-    wanted = {**config, path.name: path.furthest(len(found.trials))} if path else config
+    wanted = {**config, path.name: path.furthest(found.parties)} if path else config
     whole = Train(plan, schema, dict(wanted), HELD if path else 0.0, path is not None)
     if request is None:
         return whole

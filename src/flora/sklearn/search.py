@@ -14,7 +14,7 @@ from sklearn.utils import Bunch, check_random_state, estimator_html_repr
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _num_samples, column_or_1d, indexable
 
-from flora.aggregator.choose import Objective
+from flora.aggregator.evidence import Objective
 from flora.aggregator.surface import SurfaceChoice
 from flora.core.workers import workers
 from flora.engines.threads import in_process

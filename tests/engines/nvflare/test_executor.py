@@ -11,8 +11,9 @@ import pytest
 from nvflare.apis.shareable import Shareable
 
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.executor import FloraExecutor, SiteSettings, masks_of
+from flora.engines.nvflare.executor import FloraExecutor, masks_of
 from flora.engines.nvflare.foreground import Foreground
+from flora.engines.nvflare.site_settings import SiteSettings
 from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, fill
 from flora.party.audit import verify
 from flora.party.consent import DataSource

@@ -1,21 +1,33 @@
 """``flora-lab null``: the product on labels that nothing predicts."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from flora_lab.judge.null import TARGET, Said, coin_tosses, counted
+from flora.aggregator.comparison import Comparison
+from flora.problem.trials import Gain
+from flora_lab.judge.evidence import Evidence
+from flora_lab.judge.null import TARGET, NullRun, coin_tosses, counted
 from flora_lab.main import main
+from flora_lab.store import Store
+
+SMALL = ["null", "--family", "svm", "--parties", "2", "--rows", "60", "--trials", "2", "--folds", "2"]
 
 
-def test_counts_what_was_said() -> None:
-    said = [Said("use", 0.04, "likely", 0.1), Said("keep-defaults", 0.0, "not shown", 1.0)]
-    found = counted([*said, *said])
+def test_counts_what_today_s_rule_says() -> None:
+    better = Evidence(Comparison((0.5, 0.5, 0.5), (0.45, 0.46, 0.44)), Gain(0.0, 0.1, 4), 8)
+    same = Evidence(None, Gain(0.0, 0.1, 4), 8)
+    runs = [NullRun("svm", 3, 60, seed) for seed in range(4)]
+    found = counted(runs, [better, same, better, same])
+    assert (found["family"], found["parties"]) == ("svm", 3)
     assert (found["runs"], found["use"], found["rate"], found["rate_error"]) == (4, 2, 0.5, 0.25)
-    assert (found["gain"], found["gain_of_use"]) == pytest.approx((0.02, 0.04))
-    assert found["grades"] == {"likely": 2, "not shown": 2}
-    assert counted(said[1:])["gain_of_use"] is None
+    assert found["stated"] == pytest.approx(found["stated_of_use"] / 2)
+    assert 0.03 < found["stated_of_use"] < 0.05
+    assert found["grades"] == {"keep-defaults, not shown": 2, "use, shown": 2}
+    assert found["measured"]["use"] == 0
+    assert counted(runs, [same])["stated_of_use"] is None
 
 
 def test_labels_have_nothing_to_do_with_the_columns() -> None:
@@ -27,10 +39,18 @@ def test_labels_have_nothing_to_do_with_the_columns() -> None:
     assert not coin_tosses(20, 3).equals(coin_tosses(20, 4))
 
 
-def test_the_command_runs_the_product(capsys: pytest.CaptureFixture[str]) -> None:
-    typed = ["null", "--rows", "60", "--trials", "2", "--folds", "2", "--runs", "2", "--trainings", "0"]
+def test_the_command_runs_the_product_and_keeps_the_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    typed = [*SMALL, "--runs", "2", "--results", str(tmp_path)]
     assert main([*typed, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert (document["runs"], document["options"]["parties"]) == (2, 3)
-    assert main(typed) == 0
-    assert f"{document['use']} of 2" in capsys.readouterr().out
+    [line] = document["runs"]
+    assert (line["runs"], line["parties"]) == (2, 2)
+    store = Store.of(tmp_path, "null", "T2-k2")
+    assert store.names() == {"runs/svm-p2-n60-s0", "runs/svm-p2-n60-s1"}
+    assert main([*typed, "--stored", "--runs", "9"]) == 0
+    assert f"{line['use']} of 2" in capsys.readouterr().out
+
+
+def test_nothing_stored_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SMALL, "--stored", "--results", str(tmp_path)]) == 2
+    assert "T2-k2.tsv.xz: has none of the runs that were asked for" in capsys.readouterr().err

@@ -23,7 +23,8 @@ from flora.aggregator.certificate.measured import MeasuredGap, measured_gaps
 from flora.aggregator.certificate.paper import Constants, constants_of, paper_forms
 from flora.aggregator.certificate.record import STATUSES, Certificate, Number, Status
 from flora.aggregator.certificate.theorem import corollary, regret_bound, tried_points
-from flora.aggregator.choose import Objective, same_config
+from flora.aggregator.choose import same_config
+from flora.aggregator.evidence import Objective
 from flora.aggregator.surface import check_compatible
 from flora.aggregator.verdict import SHOWN, quantile
 from flora.problem.learning_curve import LearningCurve

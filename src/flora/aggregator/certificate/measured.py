@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from flora.aggregator.aggregation import Aggregation
-from flora.aggregator.choose import Objective, gains_over, same_config
+from flora.aggregator.choose import gains_over, same_config
+from flora.aggregator.evidence import Objective
 from flora.aggregator.verdict import SHOWN, quantile
 from flora.problem.space import Config
 from flora.problem.trials import Gain

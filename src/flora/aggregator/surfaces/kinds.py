@@ -12,6 +12,7 @@ from flora.errors import TrialsError
 from flora.problem.space import Points, SearchSpace
 from flora.problem.trials import PartyTrials
 from flora.randomness import derived_seed
+from flora.surrogate.own_surface import own_surface
 from flora.surrogate.regressors import REGRESSORS, Losses, Regressor, Weights
 
 Floats = NDArray[np.float64]
@@ -102,9 +103,11 @@ def per_party(trials: Sequence[PartyTrials], space: SearchSpace, seed: int, how:
     """Return one regressor of each party's own trials; a party's name decides its randomness."""
     ends = np.cumsum([len(party.trials) for party in trials])[:-1]
     points, losses = np.split(_points(trials, space), ends), np.split(_losses(trials), ends)
-    seeds = [derived_seed(seed, "surface", party.party) for party in trials]
-    fit, trees = REGRESSORS[how.regressor], effort_for(len(trials)).trees
-    return tuple(fit(*own, trees=trees) for own in zip(points, losses, seeds, strict=True))
+    trees = effort_for(len(trials)).trees
+    return tuple(
+        own_surface(party.party, *own, regressor=how.regressor, seed=seed, trees=trees)
+        for party, *own in zip(trials, points, losses, strict=True)
+    )
 
 
 def rows_of(party: PartyTrials) -> float:

@@ -14,6 +14,7 @@ from flora.engines.nvflare.guard import AggregatorGuard
 from flora.engines.nvflare.revocation import FILE, Revoked
 
 RUN = "run"
+GRACE = 0.5  # seconds for the last messages of a run; its outcome was reported before, and all wait for its end
 
 
 def install(workspace: str, run: str = "") -> None:
@@ -44,7 +45,8 @@ def aggregator_run() -> int:
     arguments: Namespace = runner_process.parse_arguments()
     install(arguments.workspace, arguments.job_id)
     folder = os.path.join(arguments.workspace, arguments.job_id)  # noqa: PTH118  (as NVFlare does)
-    return int(MainProcessMonitor.run(runner_process.main, run_dir=folder, args=arguments) or 0)
+    ended = MainProcessMonitor.run(runner_process.main, run_dir=folder, shutdown_grace_time=GRACE, args=arguments)
+    return int(ended or 0)
 
 
 if __name__ == "__main__":

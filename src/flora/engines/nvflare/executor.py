@@ -14,8 +14,7 @@ from nvflare.apis.executor import Executor
 from nvflare.apis.fl_constant import ReturnCode
 from nvflare.apis.shareable import make_reply
 
-from flora.core.codec import read, to_document
-from flora.core.documents import MIB, contents, object_in
+from flora.core.codec import to_document
 from flora.core.masks import Masking
 from flora.core.workers import workers
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, CellCollective, message
@@ -23,10 +22,11 @@ from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.service import watch_parent
 from flora.engines.nvflare.signatures import KitSigner
+from flora.engines.nvflare.site_settings import SiteSettings
 from flora.engines.nvflare.tasks import ReplyHeader, StepHeader, fill, order_of
 from flora.errors import CollectiveError, ConsentError
 from flora.party.audit import AuditLog
-from flora.party.consent import Consent, DataSource
+from flora.party.consent import Consent
 from flora.party.gate import Gate
 from flora.party.party import Party
 from flora.party.table import open_table
@@ -34,25 +34,6 @@ from flora.problem.messages import Search, Step
 from flora.problem.wire import STEP, read_step
 
 BEAT_SECONDS = 1.0
-
-
-@dataclass(frozen=True)
-class SiteSettings:
-    """What ``flora party`` was started with; it stays at the party."""
-
-    data: DataSource
-    jobs: int = 1
-    ask: bool = False
-
-    def write(self, kit: Kit) -> None:
-        """Keep the settings in the kit's state."""
-        (kit.state / "party.json").write_text(json.dumps(to_document(self)), "utf-8")
-
-    @classmethod
-    def read(cls, kit: Kit) -> "SiteSettings":
-        """Read what :meth:`write` kept."""
-        file = kit.state / "party.json"
-        return read(cls, object_in(contents(file, MIB), str(file)), str(file))
 
 
 @dataclass

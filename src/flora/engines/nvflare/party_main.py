@@ -15,6 +15,7 @@ from flora.engines.nvflare.guard import PartyGuard
 from flora.engines.nvflare.orders import order_refusal
 
 RUN = "run"
+GRACE = 0.5  # seconds for the last messages of a run; its answers have arrived before, and all wait for its end
 
 
 def install(workspace: str, run: str = "") -> None:
@@ -46,7 +47,8 @@ def party_run() -> int:
     arguments: Namespace = worker_process.parse_arguments()
     install(arguments.workspace, arguments.job_id)
     folder = os.path.join(arguments.workspace, arguments.job_id)  # noqa: PTH118  (as NVFlare does)
-    return int(MainProcessMonitor.run(worker_process.main, run_dir=folder, args=arguments) or 0)
+    ended = MainProcessMonitor.run(worker_process.main, run_dir=folder, shutdown_grace_time=GRACE, args=arguments)
+    return int(ended or 0)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from flora.problem.trials import PartyTrials
 from flora.program.request import Request
 from flora.program.result import FORMAT, MODEL, Result
 
-PAUSE = 1.0  # between two looks
+PAUSE = 0.5  # seconds between two looks
 FORGOTTEN = 90.0  # a run that is neither under way nor ended for so long was lost with an aggregator's process
 STARTS = 3  # so many runs that cannot even begin are no accident
 

@@ -1,0 +1,59 @@
+"""What a run's verdict rests on, stored without the verdict: so today's rule can be asked of runs of any day."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from flora.aggregator.comparison import Comparison
+from flora.aggregator.verdict import Verdict
+from flora.core.codec import read, to_document
+from flora.engines.threads import in_process
+from flora.errors import FloraError
+from flora.party.gate import Gate
+from flora.party.party import Party
+from flora.party.split import split
+from flora.party.table import Table
+from flora.problem.trials import Gain
+from flora.program.drive import Ask
+from flora.program.single_shot import Outcome
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The losses of a run's federated models, fold by fold, and what the parties had measured before."""
+
+    trained: Comparison | None  # None where no federated models were compared
+    measured: Gain  # of what was chosen, over the default
+    chosen_from: int  # configs, by what was measured
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Self:
+        """Return what a run found out."""
+        choice = outcome.found.choice
+        if choice is None:
+            raise FloraError("nothing was measured: the run confirmed no candidates, or the family has no default")
+        return cls(outcome.comparison, choice.chosen.gain, choice.chosen_from)
+
+    @property
+    def without_trainings(self) -> Verdict:
+        """What is said where the only training is the model's."""
+        return Verdict(self.measured, "measured", self.chosen_from)
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the product says."""
+        return (self.trained.verdict if self.trained else None) or self.without_trainings
+
+    def to_document(self) -> dict[str, Any]:
+        """Return what is stored, as JSON's types."""
+        return to_document(self)
+
+    @classmethod
+    def from_document(cls, document: Any) -> Self:
+        """Read what :meth:`to_document` made."""
+        return read(cls, document)
+
+
+def asked_parties(table: Any, target: str, parties: int, how: str, seed: int) -> Ask:
+    """Return the engine of parties that have a table dealt out to them."""
+    tables = split(table, target, parties, how, seed)
+    return in_process([Gate(Party(name, Table(rows, target))) for name, rows in tables.items()])

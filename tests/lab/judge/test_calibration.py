@@ -1,0 +1,62 @@
+"""``flora-lab calibration``: stored cells of the judge, asked again."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from flora_lab.datasets import DATASETS, made_up
+from flora_lab.judge.command import USUAL
+from flora_lab.judge.run import JudgedCell
+from flora_lab.main import main
+from flora_lab.store import Store
+from tests.lab.judge.cases import made_up_record
+
+SMALL = made_up("design", 60, 3, n_informative=2, n_redundant=0, random_state=1)
+
+
+def calibration(*arguments: object) -> int:
+    return main(["calibration", *map(str, arguments)])
+
+
+def store(results: Path, family: str = "svm", dataset: str = "generated-1") -> None:
+    """Store a made-up cell: 1/C is its loss at the parties, and half of that in truth."""
+    record = made_up_record(
+        family,
+        lambda config: 0.3 / float(config.get("C", 10 * config.get("learning_rate", 1))),
+        lambda config: 0.15 / float(config.get("C", 10 * config.get("learning_rate", 1))),
+    )
+    record = replace(record, cell=replace(record.cell, dataset=dataset))
+    Store.of(results, "judge", USUAL.name).add(JudgedCell(record.cell).name, record.to_document())
+
+
+def test_what_parties_measured_needs_no_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store(tmp_path)
+    store(tmp_path, dataset="pima")
+    assert calibration("--results", tmp_path, "--stored", "--json", "--csv", tmp_path / "table.csv") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["families"]["trained"] == []
+    [line] = document["families"]["measured"]
+    assert (line["family"], line["cells"], line["datasets"], line["use"]) == ("svm", 2, 2, 2)
+    assert line["true"] == pytest.approx(100 * (0.15 - 0.015))
+    assert 13 < line["too_much"]["value"] < 14
+    assert len((tmp_path / "table.csv").read_text().splitlines()) == 3
+    assert calibration("--results", tmp_path, "--stored", "--family", "hgb") == 2
+    assert "has none of the cells that were asked for" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("family", ["svm", "hgb"])
+def test_trainings_of_a_stored_cell_are_made_once(
+    family: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(DATASETS, "generated-1", SMALL)
+    store(tmp_path, family)
+    assert calibration("--results", tmp_path, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    trained, measured = document["cells"]
+    assert (trained["basis"], measured["basis"]) == ("trained", "measured")
+    # the trees were another library's: their truth is measured anew, on the rows; that of an svm still holds
+    assert (trained["true"] == pytest.approx(measured["true"])) == (family == "svm")
+    assert calibration("--results", tmp_path, "--stored", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == document

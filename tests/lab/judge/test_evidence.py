@@ -1,0 +1,28 @@
+"""What a verdict rests on: stored without it, and asked again."""
+
+import json
+
+import pytest
+
+from flora.aggregator.comparison import Comparison
+from flora.core.codec import read
+from flora.errors import InputError
+from flora.problem.trials import Gain
+from flora_lab.judge.evidence import Evidence
+
+FOLDS = Comparison((0.3, 0.31, 0.29), (0.2, 0.22, 0.18))
+
+
+def test_comes_back_as_it_was() -> None:
+    for evidence in (Evidence(FOLDS, Gain(0.1, 0.02, 3.5), 8), Evidence(None, Gain(0.1, 0.0), 8)):
+        assert Evidence.from_document(json.loads(json.dumps(evidence.to_document()))) == evidence
+    with pytest.raises(InputError):
+        read(Evidence, {"trained": None})
+
+
+def test_trainings_decide_where_there_were_any() -> None:
+    evidence = Evidence(FOLDS, Gain(-0.1, 0.02, 3.5), 8)
+    assert (evidence.verdict.basis, evidence.verdict.decision) == ("trained", "use")
+    assert (evidence.without_trainings.basis, evidence.without_trainings.decision) == ("measured", "keep-defaults")
+    nothing_else = Evidence(Comparison((0.3, 0.3), ()), Gain(-0.1, 0.02, 3.5), 8)  # the default was recommended
+    assert nothing_else.verdict == nothing_else.without_trainings

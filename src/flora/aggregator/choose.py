@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from flora.aggregator.evidence import ByParty, Confirmed, Evidence, Objective, best_of, key_of
+from flora.aggregator.evidence import ByParty, Confirmed, Measured, Objective, best_of, key_of
 from flora.aggregator.verdict import Verdict
 from flora.errors import TrialsError
 from flora.problem.path import Path, counts_by_held_rows
@@ -126,7 +126,7 @@ class Whole:
         return list(_group_of(self.space.default, configs, self.groups(configs), self.path))
 
 
-def choose_by(evidence: Evidence, whole: Whole, minimum: Config | None = None) -> Choice:
+def choose_by(evidence: Measured, whole: Whole, minimum: Config | None = None) -> Choice:
     """Return what some evidence says of the candidates, for all parties together."""
     space, path, factor = whole.space, whole.path, whole.factor
     groups = whole.groups(evidence.configs)
@@ -163,7 +163,7 @@ def more_for_all(parties: int, objective: Objective) -> float:
     return times_more(parties) if objective == "mean" else 1.0
 
 
-def _keep_up(evidence: Evidence, groups: Sequence[object], path: Path | None, factor: float) -> list[bool]:
+def _keep_up(evidence: Measured, groups: Sequence[object], path: Path | None, factor: float) -> list[bool]:
     """Return whether each candidate is not behind the default in the first part of the path; the default is not.
 
     That the rows of all get so many times further is a rule of thumb. Where they get further still, even the furthest

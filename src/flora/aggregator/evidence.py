@@ -19,7 +19,7 @@ Confirmed = Mapping[str, Sequence[Confirmation]]  # by party
 Floats = NDArray[np.float64]
 
 
-class Evidence(Protocol):
+class Measured(Protocol):
     """What all parties together say of some configs."""
 
     @property
@@ -32,7 +32,7 @@ class Evidence(Protocol):
         ...
 
 
-def best_of(evidence: Evidence, group: Sequence[int], reference: int) -> tuple[int, Gain]:
+def best_of(evidence: Measured, group: Sequence[int], reference: int) -> tuple[int, Gain]:
     """Return the place of the best of some configs, and its gain over the reference."""
     gains = [evidence.gain(k, reference) for k in group]
     best = max(range(len(group)), key=lambda k: gains[k].estimate)

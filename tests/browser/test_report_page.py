@@ -13,14 +13,18 @@ from tests.outcome.report.cases import EVIL, EVIL_PARTY, aggregated, tuned
 pytestmark = pytest.mark.browser
 
 ONE_HP = SearchSpace.from_json({"C": {"type": "real", "range": [0, 1]}})
-MARKS = ".scatterlayer .points path, .scatterlayer .js-line, .barlayer path, .heatmaplayer image"
+MARKS = "use, path, rect, circle, image"
 DRAWN = f"charts => charts.map(chart => [chart.id, chart.querySelectorAll('{MARKS}').length])"
 MAP = """() => {
     const map = document.getElementById("map");
+    const texts = (kind) => [...map.querySelectorAll(kind)].map(text => text.textContent);
+    const star = map.querySelector('[href="#star"]');
     return {
-        titles: [map.layout.xaxis.title.text, map.layout.yaxis.title.text],
-        ticks: [...map.querySelectorAll(".xtick text")].map(text => text.textContent),
-        picture: map.querySelector(".heatmaplayer image").getAttribute("href"),
+        titles: [texts(".across .axis")[0], texts(".up .axis")[0]],
+        ticks: texts(".across .tick"),
+        picture: map.querySelector("image").getAttribute("href"),
+        turned: map.querySelector("image").getAttribute("transform"),
+        star: [star.getAttribute("x"), star.getAttribute("y")],
         table: document.getElementById("map-table").textContent,
     };
 }"""
@@ -53,7 +57,7 @@ def test_draws_every_chart_in_silence_without_network_or_overflow(
     assert drawn
     assert [chart for chart, marks in drawn if marks == 0] == []
     assert found.page.evaluate("() => document.documentElement.scrollWidth") == width
-    ends = "charts => charts.map(chart => chart.querySelector('.main-svg').getBoundingClientRect().right)"
+    ends = "charts => charts.map(chart => chart.getBoundingClientRect().right)"
     assert max(found.page.eval_on_selector_all(".chart", ends)) <= width
 
 
@@ -76,7 +80,9 @@ class TestMap:
         found.select_option("#map-across", label="C")
         found.select_option("#map-up", label="depth")
         found.select_option("#map-across", label="depth")
-        assert found.evaluate(MAP)["titles"] == ["depth", "C"]
+        after = found.evaluate(MAP)
+        assert after["titles"] == ["depth", "C"]
+        assert after["turned"].startswith("matrix(0 -1 -1 0")
 
     def test_the_choices_work_by_keyboard(self, opened: Open, files: dict[str, Path]) -> None:
         found = opened(files["tuned"]).page
@@ -87,47 +93,65 @@ class TestMap:
 
 
 class TestParties:
-    FAINT = "() => document.getElementById('trials-0').data.map(trace => trace.opacity)"
+    OPACITY = "groups => groups.map(group => Number(getComputedStyle(group).opacity))"
 
-    def test_one_of_few_can_be_chosen(self, opened: Open, files: dict[str, Path]) -> None:
+    @pytest.mark.parametrize(("name", "party", "place"), [("tuned", "south", 1), ("many", "clinic-07", 7)])
+    def test_one_can_be_chosen(self, opened: Open, files: dict[str, Path], name: str, party: str, place: int) -> None:
+        found = opened(files[name]).page
+        assert set(found.eval_on_selector_all("#trials-0 .party", self.OPACITY)) == {1}
+        found.select_option("#party", label=party)
+        faint = found.eval_on_selector_all("#trials-0 .party", self.OPACITY)
+        assert [k for k, opacity in enumerate(faint) if opacity == 1] == [place]
+        assert found.eval_on_selector("#map-party", "select => select.selectedOptions[0].textContent") == party
+
+
+class TestTips:
+    def test_a_mark_says_whose_trial_it_is(self, opened: Open, files: dict[str, Path]) -> None:
         found = opened(files["tuned"]).page
-        assert found.evaluate(self.FAINT)[:3] == [0.85, 0.85, 0.85]
-        found.select_option("#party", label="south")
-        assert found.evaluate(self.FAINT)[:3] == [0.12, 0.85, 0.12]
-        assert found.eval_on_selector("#map-party", "select => select.selectedOptions[0].textContent") == "south"
+        found.locator("#trials-0 .party use").first.hover(force=True)
+        assert found.text_content("#tip").startswith("north\nloss ")  # type: ignore[union-attr]
 
-    def test_one_of_many_can_be_chosen(self, opened: Open, files: dict[str, Path]) -> None:
-        found = opened(files["many"]).page
-        found.select_option("#party", label="clinic-07")
-        assert found.evaluate(self.FAINT)[:2] == [0.12, 0.85]
-        assert found.evaluate("() => document.getElementById('trials-0').data[1].x.length") == 6
+    def test_a_word_is_explained_to_the_keyboard_too(self, opened: Open, files: dict[str, Path]) -> None:
+        found = opened(files["tuned"]).page
+        found.focus("#surface .term")
+        assert found.is_visible("#tip")
+        assert "prediction of the federated loss" in str(found.text_content("#tip"))
+
+
+class TestPhone:
+    def test_shows_the_answer_and_the_rest_by_its_headings(self, opened: Open, files: dict[str, Path]) -> None:
+        found = opened(files["tuned"], 400).page
+        unfolded = "all => all.filter(fold => fold.open).map(fold => fold.parentElement.id)"
+        assert found.eval_on_selector_all("details.section", unfolded) == ["answer"]
+        found.click("#parties summary")
+        assert found.is_visible("#trials-0")
+        assert found.evaluate("() => document.documentElement.scrollWidth") == 400
 
 
 class TestColours:
     BACK = "() => getComputedStyle(document.body).backgroundColor"
-    INK = "() => getComputedStyle(document.querySelector('#importance-bars .xtick text')).fill"
+    INK = "() => getComputedStyle(document.querySelector('#slice-0 .tick')).fill"
 
     def test_follow_light_and_dark(self, opened: Open, files: dict[str, Path]) -> None:
-        from playwright.sync_api import expect
-
         found = opened(files["tuned"], 1280, "dark").page
-        assert found.evaluate(self.BACK) == "rgb(20, 23, 26)"
-        assert found.evaluate(self.INK) == "rgb(236, 239, 241)"
+        assert (found.evaluate(self.BACK), found.evaluate(self.INK)) == ("rgb(20, 23, 26)", "rgb(170, 178, 186)")
         found.emulate_media(color_scheme="light")
-        assert found.evaluate(self.BACK) == "rgb(255, 255, 255)"
-        expect(found.locator("#importance-bars .xtick text").first).to_have_css("fill", "rgb(26, 26, 26)")
+        assert (found.evaluate(self.BACK), found.evaluate(self.INK)) == ("rgb(255, 255, 255)", "rgb(83, 91, 100)")
 
 
 class TestPaper:
-    def test_is_light_and_narrow(self, opened: Open, files: dict[str, Path]) -> None:
+    def test_is_light_and_shows_all_evidence(self, opened: Open, files: dict[str, Path]) -> None:
         found = opened(files["tuned"], 1280, "dark").page
+        closed = "all => all.filter(fold => !fold.open).length"
+        assert found.eval_on_selector_all("details", closed) > 0
+        found.emulate_media(media="print", color_scheme="dark")
         found.evaluate("() => dispatchEvent(new Event('beforeprint'))")
-        widths = "charts => charts.map(c => c.querySelector('.main-svg').getBoundingClientRect().width)"
-        assert max(found.eval_on_selector_all(".chart", widths)) <= 690
-        assert found.evaluate(TestColours.INK) == "rgb(26, 26, 26)"
+        assert found.evaluate(TestColours.BACK) == "rgb(255, 255, 255)"
+        assert found.eval_on_selector_all("details", closed) == 0
+        assert found.is_visible("text=Gain over the default, over all parties")
+        assert found.is_visible("#map-table")
         found.evaluate("() => dispatchEvent(new Event('afterprint'))")
-        assert max(found.eval_on_selector_all(".chart", widths)) > 690
-        assert found.evaluate(TestColours.INK) == "rgb(236, 239, 241)"
+        assert found.eval_on_selector_all("details", closed) > 0
 
     def test_can_be_printed(self, opened: Open, files: dict[str, Path]) -> None:
         found = opened(files["tuned"])

@@ -41,11 +41,11 @@ def shown(*names: str, verdict: Verdict | None) -> str:
         (
             0.05,
             "trained",
-            "+0.0480, from +0.0336 to +0.0664 (90% interval). A gain is shown",
+            "+0.048, from +0.034 to +0.066 (90% interval). A gain is shown",
         ),
         (0.01, "trained", "A gain is likely, but not shown"),
         (0.05, "predicted", "A gain is likely, but not shown"),
-        (0.001, "measured", "Keep the defaults. Expected gain in accuracy: +0.0000, from -0.0154 to +0.0174"),
+        (0.001, "measured", "Keep the defaults. Expected gain in accuracy: 0.000, from -0.015 to +0.017"),
         (-0.05, "measured", "The recommendation is shown to be no better."),
     ],
 )
@@ -139,8 +139,8 @@ def text_with(*candidates: CandidateResult) -> str:
 
 def test_candidates_are_shown() -> None:
     text = text_with(DEFAULT, CHOSEN)
-    assert "default 1 0.1 0.001 +0.0000 ± 0.0000" in text
-    assert "chosen 2 0.1 0.001 +0.0120 ± 0.0040" in text
+    assert "default 1 0.1 0.001 0" in text
+    assert "1 (chosen) 2 0.1 0.001 +0.0120 ± 0.0040" in text
     assert "Candidates" not in text_with()
 
 
@@ -161,9 +161,9 @@ def test_who_gains_more_and_was_passed_over_is_named() -> None:
     slow = candidate({"C": 3.0}, 0.02, 0.004, keeps_up=False)
     slower = candidate({"C": 4.0}, 0.02, 0.004, keeps_up=False)
     assert "more slowly" not in text_with(DEFAULT, CHOSEN)
-    words = "note: candidate 2 gains more, but learns more slowly than the default: a training on all rows"
+    words = "note: candidate 2: gains more, but learns more slowly than the default: a training on all rows"
     assert words in text_with(DEFAULT, CHOSEN, slow)
-    words = "note: candidates 2, 3 gain more, but learn more slowly than the default"
+    words = "note: candidates 2, 3: gains more, but learns more slowly than the default"
     assert words in text_with(DEFAULT, CHOSEN, slow, slower)
     behind = candidate({"C": 3.0}, 0.01, 0.004, keeps_up=False)  # the chosen one gains more
     assert "more slowly" not in text_with(DEFAULT, CHOSEN, behind)

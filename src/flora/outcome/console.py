@@ -25,7 +25,9 @@ from rich.text import Text
 
 from flora.outcome.explain import (
     behind_words,
+    candidate_rows,
     edge_words,
+    gain_words,
     grade_words,
     grown_words,
     same_as_default,
@@ -33,7 +35,8 @@ from flora.outcome.explain import (
     settle_words,
 )
 from flora.outcome.narrow import whole
-from flora.program.result import MeasuredGain, Result
+from flora.outcome.numbers import SPACE, decimals, signed_with_error, with_error
+from flora.program.result import MeasuredGain, PartyResult, Result
 
 if TYPE_CHECKING:
     from flora.outcome.evaluation import Evaluation
@@ -119,45 +122,53 @@ def show_result(result: Result, console: Console, aside: Console | None = None) 
 
 
 def _configs(result: Result) -> Table:
-    table = Table("HP", "default", "recommended", title="Hyper-parameters", title_justify="left", box=SIMPLE_HEAD)
+    table = Table("HP", title="Hyper-parameters", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    use = result.verdict == "use"  # what is to be used is bold, and nothing else
+    for header, bold in (("default", result.verdict == "keep-defaults"), ("recommended", use)):
+        table.add_column(header, justify="right", style="bold" if bold else "")
     for name, value in result.config.items():
-        default = (result.default or {}).get(name)
-        table.add_row(escape(name), _value(default), f"[bold]{_value(value)}[/bold]")
+        table.add_row(escape(name), _value((result.default or {}).get(name)), _value(value))
     return table
 
 
 def _parties(result: Result) -> Table:
     how = "measured on fresh folds" if result.measured else "as sent"
     title = f"Loss at each party ({escape(result.scoring)}, {how})"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("party")
     columns = ["default", "recommended", "gain"] if result.measured else ["best", "default"]
     for header in ("rows", "trials", *columns):
         table.add_column(header, justify="right", no_wrap=True)
+    digits = decimals([error for party in result.parties for error in _errors(party)])
     for party in result.parties:
-        default = _loss(party.default_loss, party.default_loss_error)
+        default = _loss(party.default_loss, party.default_loss_error, digits)
         if party.measured:
-            recommended = _loss(party.recommended_loss, party.recommended_loss_error)
-            cells = [default, recommended, f"{party.measured.gain:+.3f} ± {party.measured.gain_error:.3f}"]
+            recommended = _loss(party.recommended_loss, party.recommended_loss_error, digits)
+            gain = signed_with_error(party.measured.gain, party.measured.gain_error, digits)
+            cells = [default, recommended, gain.replace(SPACE, " ")]
         else:
-            cells = [_loss(party.best_loss, party.best_loss_error), default]
+            cells = [_loss(party.best_loss, party.best_loss_error, digits), default]
         table.add_row(escape(party.name), _value(party.rows), str(party.trials), *cells)
     return table
 
 
+def _errors(party: PartyResult) -> list[float | None]:
+    measured = [party.measured.gain_error] if party.measured else []
+    return [party.default_loss_error, party.recommended_loss_error, *measured]
+
+
 def _candidates(result: Result) -> Table:
     title = "Candidates, measured by all parties beside the default"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     for name in result.config:
         table.add_column(escape(name), justify="right")
     table.add_column("gain", justify="right", no_wrap=True)
-    for place, candidate in enumerate(result.candidates):
-        chosen = candidate.config == result.config
-        role = "chosen" if chosen else str(place) if place else "default"
-        gain = f"{candidate.gain.estimate:+.4f} ± {candidate.gain.standard_error:.4f}"
-        values = [_value(candidate.config[name]) for name in result.config]
-        table.add_row(role, *values, gain, style="bold" if chosen else None)
+    for row in candidate_rows(result):
+        used = row.chosen and result.verdict == "use"
+        table.add_row(
+            row.role, *(escape(row.values[name]) for name in result.config), row.gain, style="bold" if used else None
+        )
     return table
 
 
@@ -177,10 +188,7 @@ def _verdict(result: Result) -> str:
         )
     colour = "green" if result.grade == "shown" else "yellow"  # nothing is green that is not shown
     words = {"use": "Use these", "keep-defaults": "Keep the defaults"}[result.verdict]
-    stated = (
-        f"[bold {colour}]{words}[/bold {colour}]. Expected gain in {escape(result.scoring)}: "
-        f"{gain.estimate:+.4f}, from {gain.low:+.4f} to {gain.high:+.4f} ({gain.level:.0%} interval)."
-    )
+    stated = f"[bold {colour}]{words}[/bold {colour}]. {escape(gain_words(result))}"
     return " ".join(filter(None, (stated, grade_words(result), settle_words(result), score_words(result))))
 
 
@@ -223,10 +231,8 @@ def _calibration(found: "Evaluation") -> Table:
     return table
 
 
-def _loss(loss: float | None, error: float | None) -> str:
-    if loss is None:
-        return "-"
-    return f"{loss:.3f}" if error is None else f"{loss:.3f} ± {error:.3f}"
+def _loss(loss: float | None, error: float | None, digits: int) -> str:
+    return "-" if loss is None else with_error(loss, error, digits).replace(SPACE, " ")
 
 
 def _value(value: Any) -> str:

@@ -1,7 +1,9 @@
 """What is not plain from a result's numbers, in words."""
 
 import math
+from dataclasses import dataclass
 
+from flora.outcome.numbers import SPACE, decimals, number, plain, signed, signed_with_error, with_error
 from flora.problem.space import Real
 from flora.program.result import Result
 
@@ -19,6 +21,8 @@ SOURCES = {
     "measured": "It was measured by each party on its own rows, at a party's size; no federated models were compared.",
     "predicted": "It was predicted by the surface alone; no party measured it.",
 }
+SLOW = "gains more, but learns more slowly than the default: a training on all rows may not get far enough"
+CLOSE = "gains more, but by less than an error: the surface's minimum is taken"
 EDGE = 0.02  # of an HP's range, on its scale
 
 
@@ -72,10 +76,25 @@ def score_words(result: Result) -> str:
     found = result.model_score
     if found is None:
         return ""
-    beside = f"; the defaults have {found.default_score:.4g}" if result.verdict == "use" else ""
+    digits = decimals([found.standard_error])
+    score = with_error(found.score, found.standard_error, digits).replace(SPACE, " ")
+    beside = f"; the defaults have {plain(found.default_score, digits)}" if result.verdict == "use" else ""
     return (
-        f"The model's {result.scoring} is {found.score:.4g} ± {found.standard_error:.2g} (standard error), by "
-        f"{found.folds} federated trainings that each left out a part of all rows{beside}."
+        f"The model's {result.scoring} is {score} (standard error), by {found.folds} federated trainings that each "
+        f"left out a part of all rows{beside}."
+    )
+
+
+def gain_words(result: Result) -> str:
+    """Return the expected gain with its interval, rounded to its error; none where there is none to state."""
+    gain = result.expected_gain
+    if gain is None or same_as_default(result):
+        return ""
+    digits = decimals([gain.standard_error])
+    low, high = signed(gain.low, digits), signed(gain.high, digits)
+    return (
+        f"Expected gain in {result.scoring}: {signed(gain.estimate, digits)}, from {low} to {high} "
+        f"({gain.level:.0%} interval)."
     )
 
 
@@ -116,16 +135,76 @@ def grown_words(result: Result) -> str:
     return f"More rows need more: {', '.join(grown)}" if grown else ""
 
 
+def passed_over(result: Result) -> dict[int, str]:
+    """Return why candidates that gain more than the chosen one were passed over, by their place."""
+    found = result.candidates
+    gain = max((each.gain.estimate for each in found if each.config == result.config), default=math.inf)
+    return {
+        k: CLOSE if each.keeps_up else SLOW
+        for k, each in enumerate(found)
+        if each.gain.estimate > gain and each.config != result.config
+    }
+
+
 def behind_words(result: Result) -> str:
     """Return words for candidates that gain more than the chosen one and were passed over, if any were."""
-    found = result.candidates
-    gain = max((each.gain.estimate for each in found if each.config == result.config), default=0.0)
-    behind = [str(k) for k, each in enumerate(found) if not each.keeps_up and each.gain.estimate > gain]
-    if not behind:
-        return ""
-    which = f"candidate {behind[0]} gains" if len(behind) == 1 else f"candidates {', '.join(behind)} gain"
-    slower = "learns" if len(behind) == 1 else "learn"
-    return f"{which} more, but {slower} more slowly than the default: a training on all rows may not get far enough"
+    reasons: dict[str, list[str]] = {}
+    for place, reason in passed_over(result).items():
+        reasons.setdefault(reason, []).append(str(place))
+    return "; ".join(
+        f"{'candidate' if len(places) == 1 else 'candidates'} {', '.join(places)}: {reason}"
+        for reason, places in reasons.items()
+    )
+
+
+@dataclass(frozen=True)
+class CandidateRow:
+    """A line of the candidates' table."""
+
+    role: str
+    values: dict[str, str]
+    gain: str
+    why: str
+    chosen: bool = False
+
+
+def candidate_rows(result: Result) -> list[CandidateRow]:
+    """Return the candidates' table: the default itself, then what was measured beside it, and why which was taken."""
+    if not result.candidates or result.default is None:
+        return []
+    first, digits = result.candidates[0], decimals(each.gain.standard_error for each in result.candidates[1:])
+    values = {name: number(value) for name, value in result.default.items()}
+    others = [name for name in result.default if first.config[name] != result.default[name]]
+    beside = bool(others) and first.gain.standard_error > 0  # its best place on the path is a candidate of its own
+    if others and not beside:
+        values |= {name: f"{values[name]} (measured at {number(first.measured[name])})" for name in others}
+    # A recommendation that is the default with another place on its path is a line of its own.
+    own = result.config == first.config and not beside
+    why = "nothing measured gains more" if own else "all gains are beside it"
+    rows = [CandidateRow("default", values, "0", why, own)]
+    reasons = passed_over(result)
+    for place, each in enumerate(result.candidates):
+        if place == 0 and not beside:
+            continue
+        chosen = each.config == result.config
+        number_of = str(place) if place else f"default, its {' and '.join(others)} free"
+        role = (
+            (f"{number_of} (chosen)" if result.verdict != "keep-defaults" else f"{number_of} (best)")
+            if chosen
+            else number_of
+        )
+        shown = {name: number(value) for name, value in each.config.items()}
+        gain = signed_with_error(each.gain.estimate, each.gain.standard_error, digits).replace(SPACE, " ")
+        rows.append(CandidateRow(role, shown, gain, _why(result, chosen, reasons.get(place)), chosen))
+    return rows
+
+
+def _why(result: Result, chosen: bool, reason: str | None) -> str:
+    if not chosen:
+        return reason or "gains less"
+    if result.verdict == "keep-defaults":
+        return "gains most, but the gain is not shown: it is not used"
+    return "the surface's minimum, and no other gains more beyond its error" if passed_over(result) else "gains most"
 
 
 def trained_words(result: Result) -> str:

@@ -116,4 +116,4 @@ def analysed(trials: Sequence[PartyTrials], surface: SurfaceKind, choice: Surfac
     best = trials[0].best
     found = Aggregation(tuple(trials), surface, Recommendation(best.config, best.config, best.loss, 0.01), None)
     result = result_of(Outcome(found), Request(surface=choice or SurfaceChoice()), {})
-    return Analysis(result, found.trials, found.space, surface)
+    return Analysis.with_surface(result, found.trials, surface)

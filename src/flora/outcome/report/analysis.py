@@ -41,51 +41,26 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Analysis:
-    """A run, with its surface learnt again from the parties' trials."""
+class Survey:
+    """A surface, the trials that it was learnt from, and the config on it that is looked at."""
 
-    result: Result
     trials: tuple[PartyTrials, ...]  # sorted by party
     space: SearchSpace
     surface: SurfaceKind
-
-    @classmethod
-    def of(cls, result: Result, trials: Sequence[PartyTrials]) -> "Analysis":
-        """Check that the trials are the run's own, and learn its surface again."""
-        ordered = tuple(sorted(trials, key=lambda party: party.party))
-        _check_own(result, ordered)
-        return cls(result, ordered, ordered[0].space, _fit(result, ordered))
-
-    @property
-    def seed(self) -> int:
-        """The run's seed."""
-        return self.result.seed
-
-    @property
-    def config(self) -> Config:
-        """The recommendation."""
-        return self.result.config
-
-    @property
-    def measured(self) -> Config:
-        """The recommendation as the parties measured it: its place on a surface that is made of their losses."""
-        return self.result.measured_config
-
-    @property
-    def path(self) -> Path | None:
-        """What the fits of the trials passed through."""
-        family = self.result.family
-        return family_path(self.space, family_of(family)) if family in FAMILIES else None
+    measured: Config  # the recommendation as the parties measured it: its place on a surface made of their losses
+    seed: int
+    regressor: str
+    path: Path | None  # what the fits of the trials passed through
 
     @property
     def point(self) -> Points:
-        """That place: (1, d)."""
+        """The place of the config: (1, d)."""
         return self.space.encode([self.measured])
 
     @cached_property
     def own(self) -> tuple[Regressor, ...]:
         """Each party's own surface, from its trials alone."""
-        return self.surface.parts or per_party(self.trials, self.space, self.seed, Learning(self.result.regressor))
+        return self.surface.parts or per_party(self.trials, self.space, self.seed, Learning(self.regressor))
 
     @cached_property
     def importance(self) -> tuple[Importance, ...]:
@@ -152,6 +127,32 @@ class Analysis:
         count = int(BEST_SHARE * SAMPLE)
         lowest = np.argsort(self.opinions, axis=1, kind="stable")[:, :count]
         return [self.space.decode(self.sample[rows]) for rows in lowest]
+
+
+@dataclass(frozen=True)
+class Analysis(Survey):
+    """A finished run, with its surface learnt again from the parties' trials."""
+
+    result: Result
+
+    @classmethod
+    def of(cls, result: Result, trials: Sequence[PartyTrials]) -> "Analysis":
+        """Check that the trials are the run's own, and learn its surface again."""
+        ordered = tuple(sorted(trials, key=lambda party: party.party))
+        _check_own(result, ordered)
+        return cls.with_surface(result, ordered, _fit(result, ordered))
+
+    @classmethod
+    def with_surface(cls, result: Result, trials: tuple[PartyTrials, ...], surface: SurfaceKind) -> "Analysis":
+        """Return a run whose surface is given."""
+        space = trials[0].space
+        path = family_path(space, family_of(result.family)) if result.family in FAMILIES else None
+        return cls(trials, space, surface, result.measured_config, result.seed, result.regressor, path, result)
+
+    @property
+    def config(self) -> Config:
+        """The recommendation."""
+        return self.result.config
 
     def left_out(self) -> list[tuple[str, Recommendation, float]]:
         """Return, for each party, what the others alone recommend, and how much worse the whole surface finds it.

@@ -2,28 +2,24 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import Any
 
-from flora.outcome.report import charts, evidence, sections
+from flora.outcome.numbers import counted
+from flora.outcome.report import evidence, sections
 from flora.outcome.report.analysis import Analysis
+from flora.outcome.report.answer import answer
 from flora.outcome.report.certificate import certificate
+from flora.outcome.report.charts import trial_texts
+from flora.outcome.report.glossary import words
+from flora.outcome.report.heat import map_data
 from flora.outcome.report.markup import Html, element, join, script_data
+from flora.outcome.report.plot import symbols
 from flora.problem.trials import PartyTrials
 from flora.program.result import Result
 
-CONTENTS = {
-    "answer": "The answer",
-    "parties": "What each party saw",
-    "surface": "The loss surface",
-    "agreement": "Agreement",
-    "importance": "Importance",
-    "cost": "Cost",
-    "certificate": "Certificate",
-    "disclosure": "What left each party",
-    "reproduction": "How to reproduce it",
-}
+HEADING = re.compile(r'<h2 id="([a-z]+)-title">([^<]*)</h2>')
 
 
 def page(result: Result, trials: Sequence[PartyTrials]) -> str:
@@ -37,81 +33,66 @@ def page(result: Result, trials: Sequence[PartyTrials]) -> str:
         InputError: If these are not the trials that the result was made from.
     """
     run = Analysis.of(result, trials)
-    slices = run.slices()
+    drawn = map_data(run) if len(run.axes) > 1 else None
     body = [
-        sections.answer(run),
+        answer(run),
+        sections.evidence(run),
         sections.parties(run),
-        sections.surface(run, slices),
+        sections.surface(run, run.slices(), drawn),
         evidence.agreement(run),
         evidence.importance(run),
         evidence.cost(run),
         certificate(run),
         evidence.disclosure(run),
         evidence.reproduction(run),
+        words(),
     ]
-    data = {
-        "figures": _figures(run, slices),
-        "trials": charts.drawn_trials(run),
-        "map": charts.map_data(run),
-        "mostMarks": charts.MOST_MARKS,
-        "highlight": charts.VERMILION,
-        **sections.trial_data(run),
-    }
-    return _whole(run, join(body), script_data("report-data", data))
+    subject = f"{result.family or 'a model'}, {result.scoring}, {counted(len(run.trials), 'party', 'parties')}"
+    head = f"FLoRA's report of a run: {subject}, seed {result.seed}."
+    data = {"map": drawn, "texts": trial_texts(run)}
+    foot = f"Made by FLoRA {result.versions.get('flora', '')}."
+    return whole(f"FLoRA report: {subject}", head, join(body), data, foot)
 
 
-def _figures(run: Analysis, slices: Sequence[Any]) -> dict[str, Any]:
-    figures = {f"slice-{k}": figure for k, figure in enumerate(charts.slices(run, slices))}
-    figures["importance-bars"] = charts.importance(run)
-    gains, agreement = charts.gains(run.result), charts.agreement(run)
-    if gains:
-        figures["gains"] = gains
-    if agreement:
-        figures["agreement-map"] = agreement
-        figures |= {f"region-{k}": figure for k, figure in enumerate(charts.regions(run))}
-    return figures
-
-
-def _whole(run: Analysis, body: Html, data: Html) -> str:
-    from plotly.offline import get_plotlyjs
-
-    library, script = str(get_plotlyjs()), _part("script.js")
-    result = run.result
-    count = len(run.trials)
-    subject = f"{result.family or 'a model'}, {result.scoring}, {count} {'party' if count == 1 else 'parties'}"
+def whole(title: str, subtitle: str, body: Html, data: object, foot: str) -> str:
+    """Return a page with a title, a list of its sections beside them, and what its script needs."""
+    script = part("script.js")
     head = element(
         "head",
-        Html('<meta charset="utf-8">'),
-        Html(f'<meta http-equiv="Content-Security-Policy" content="{_policy(library, script)}">'),
-        Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        Html('<meta name="referrer" content="no-referrer">'),
-        element("title", f"FLoRA report: {subject}"),
-        element("style", Html(_part("style.css"))),
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy(script)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", title),
+        element("style", Html(part("style.css"))),
     )
-    links = [element("li", element("a", title, href=f"#{identity}")) for identity, title in CONTENTS.items()]
+    links = [
+        element("li", element("a", Html(name), href=f"#{identity}")) for identity, name in HEADING.findall(str(body))
+    ]
     banner = element(
         "header",
         element("h1", "Hyper-parameters for one federated training"),
-        element("p", f"FLoRA's report of a run: {subject}, seed {result.seed}.", class_="soft"),
-        element("nav", element("ul", *links), aria_label="Contents"),
+        element("p", subtitle, class_="soft"),
         sections.hint(),
     )
     skip = element("a", "Skip to the answer", href="#answer", class_="skip")
-    footer = element("footer", element("p", f"Made by FLoRA {result.versions.get('flora', '')}."))
-    scripts = join([data, element("script", Html(library)), element("script", Html(script))])
+    contents = element("nav", element("ul", *links), aria_label="Contents")
     main = element("main", body, id="main")
-    whole = element("html", head, element("body", skip, banner, main, footer, scripts), lang="en")
-    return f"<!DOCTYPE html>\n{whole}\n"
+    layout = element("div", contents, main, class_="layout")
+    scripts = join([script_data("report-data", data), element("script", Html(script))])
+    footer = element("footer", element("p", foot))
+    inner = element("body", symbols(), skip, banner, layout, footer, scripts)
+    return f"<!DOCTYPE html>\n{element('html', head, inner, lang='en')}\n"
 
 
-def _policy(*scripts: str) -> str:
-    """Return a policy that lets these scripts run and no other, and lets nothing be fetched."""
+def policy(*scripts: str, connect: str = "") -> str:
+    """Return a policy that lets these scripts run and no other, and lets nothing be fetched but as told."""
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{value}'" for value in hashes)
-    images = "img-src data: blob:"  # Plotly draws a map as a picture, and saves one on demand
-    rest = "base-uri 'none'; form-action 'none'"
-    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; {images}; {rest}"
+    rest = "img-src data:; base-uri 'none'; form-action 'none'"
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; {rest}{connect}"
 
 
-def _part(name: str) -> str:
+def part(name: str) -> str:
+    """Return a file that stands beside this one."""
     return files("flora.outcome.report").joinpath(name).read_text(encoding="utf-8")

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flora.aggregator.certificate.record import TERMS
+from flora.outcome.numbers import NONE, number
 from flora.outcome.report.analysis import Analysis
-from flora.outcome.report.markup import NONE, Html, element, folded, number, section, table
+from flora.outcome.report.markup import Html, element, folded, section, table
 
 STATUSES = ("proved", "estimated", "assumed")  # from the strongest to the weakest
 BASES = {
@@ -45,10 +46,10 @@ HEAD = ("number", "value", "status", "meaning")
 
 
 def certificate(run: Analysis) -> Html:
-    """Return the bound and its terms, where they were computed."""
+    """Return the bound and its terms; nothing where none were computed."""
     stated = run.result.certificate
     if not isinstance(stated, Mapping):
-        return section("certificate", "Certificate", element("p", "None was computed in this run."))
+        return Html("")
     return section(
         *("certificate", "Certificate"),
         *(element("p", sentence) for sentence in stated.get("summary", [])),

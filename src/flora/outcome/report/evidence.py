@@ -6,50 +6,38 @@ from typing import Any
 
 import numpy as np
 
+from flora.outcome.numbers import NONE, bytes_words, counted, number, signed
 from flora.outcome.report.analysis import MOST_LEFT_OUT, Analysis
-from flora.outcome.report.charts import region_text
+from flora.outcome.report.charts import agreement as agreement_chart
+from flora.outcome.report.charts import importance_strip, panel_grid, region_text, regions
 from flora.outcome.report.confirmation import confirm_rows, train_rows, without_each
-from flora.outcome.report.markup import (
-    NONE,
-    Html,
-    chart,
-    config_text,
-    element,
-    folded,
-    number,
-    section,
-    signed,
-    table,
-)
+from flora.outcome.report.glossary import term
+from flora.outcome.report.markup import Html, element, folded, section, table
 from flora.problem.schema import Schema
 
 
 def agreement(run: Analysis) -> Html:
-    """Return how far the parties agree, and what is recommended without each of them."""
+    """Return how far the parties agree, and what is recommended without each of them; nothing for one party."""
     names = [party.party for party in run.trials]
     if len(names) < 2:
-        return section("agreement", "Agreement of the parties", element("p", "There is one party only."))
+        return Html("")
     matrix = run.agreement()
     upper = matrix[np.triu_indices(len(names), 1)]
     known = upper[~np.isnan(upper)]
-    words = "Each cell is the rank correlation of two parties' surfaces: 1 means that they rank all configs alike."
-    panels = [
-        chart(f"region-{k}", f"Best region along {axis.parameter.name}", _REGION_WORDS, kind="panel")
-        for k, axis in enumerate(run.axes)
-    ]
     best = run.best_regions()
     rows = [
         [name, *(region_text(axis, [config[axis.parameter.name] for config in party]) for axis in run.axes)]
         for name, party in zip(names, best, strict=True)
     ]
+    title = element("figcaption", "Rank correlation of the parties' surfaces")
     return section(
         *("agreement", "Agreement of the parties"),
-        element("p", _agreement_sentence(known)),
-        chart("agreement-map", "Rank correlation of the parties' surfaces", words),
+        element("p", *_agreement_sentence(known)),
+        element("figure", title, agreement_chart(run), class_="matrix"),
         folded("The correlations in numbers", _correlations(names, matrix)),
         element("h3", "Each party's own best region"),
         element("p", _REGION_WORDS, " The line is the recommendation, dashed the default."),
-        element("div", *panels, class_="panels"),
+        panel_grid(regions(run)),
         folded(
             "The best regions in numbers",
             table("Where each party's surface is lowest", ["party", *(a.parameter.name for a in run.axes)], rows),
@@ -65,24 +53,27 @@ _REGION_WORDS = (
 )
 
 
-def _agreement_sentence(known: Any) -> str:
+def _agreement_sentence(known: Any) -> list[Any]:
     if not len(known):
-        return "The parties' surfaces are flat: they rank no config above another."
+        return ["The parties' surfaces are flat: they rank no config above another."]
     mean, low = float(known.mean()), float(known.min())
     judgement = "agree well" if mean > 0.7 else "agree in part" if mean > 0.3 else "hardly agree"
-    return (
-        f"On which configs are better, the parties {judgement}: the mean rank correlation of two parties' surfaces is "
-        f"{mean:.2f}, the lowest {low:.2f} (1 is full agreement, 0 none)."
-    )
+    numbers = f" of two parties' surfaces is {mean:.2f}, the lowest {low:.2f} (1 is full agreement, 0 none)."
+    return [
+        f"On which configs are better, the parties {judgement}: the mean ",
+        term("rank correlation"),
+        numbers,
+    ]
 
 
 def _correlations(names: list[str], matrix: Any) -> Html:
     cells = [[NONE if math.isnan(r) else f"{r:.2f}" for r in row] for row in matrix]
     if len(names) <= 12:
-        return table("Rank correlations", ["party", *names], [[n, *row] for n, row in zip(names, cells, strict=True)])
+        rows = [[name, *row] for name, row in zip(names, cells, strict=True)]
+        return table("Rank correlations", ["party", *names], rows, numbers=len(names), kind="scroll")
     others = np.where(np.eye(len(names), dtype=bool), np.nan, matrix)
     rows = [[name, *_mean_and_lowest(row)] for name, row in zip(names, others, strict=True)]
-    return table("Rank correlation with the other parties", ["party", "mean", "lowest"], rows)
+    return table("Rank correlation with the other parties", ["party", "mean", "lowest"], rows, numbers=2)
 
 
 def _mean_and_lowest(row: Any) -> list[str]:
@@ -99,30 +90,34 @@ def _left_out(run: Analysis) -> list[Html]:
         words = f"Not computed for more than {MOST_LEFT_OUT} parties: each takes a search of its own."
         return [element("p", words)]
     head = ["without", *run.space.names, "worse by"]
-    rows = [[name, *(number(a.config[n]) for n in run.space.names), signed(worse)] for name, a, worse in found]
+    rows = [[name, *(number(a.config[n]) for n in run.space.names), signed(worse, 4)] for name, a, worse in found]
     widest = max(worse for _, _, worse in found)
     words = (
         "The surface is learnt from the other parties alone and minimised again. The last column is how much worse the "
-        f"surface of all parties finds that config than the recommendation; at most {signed(widest)}."
+        f"surface of all parties finds that config than the recommendation; at most {signed(widest, 4)}."
     )
-    full = ["(none)", *(number(run.config[name]) for name in run.space.names), signed(0.0)]
-    return [element("p", words), table("Recommendations", head, [full, *rows])]
+    full = ["(none)", *(number(run.config[name]) for name in run.space.names), signed(0.0, 4)]
+    return [element("p", words), table("Recommendations", head, [full, *rows], numbers=len(head) - 1)]
 
 
 def importance(run: Analysis) -> Html:
     """Return how much each HP matters to the surface."""
     named = sorted(zip(run.space.names, run.importance, strict=True), key=lambda pair: -pair[1].total)
-    rows = [[name, f"{value.alone:.0%}", f"{value.total:.0%}"] for name, value in named]
-    words = (
-        "The share of the surface's variance over the whole space that a hyper-parameter makes alone, and together "
-        "with the others (Sobol's first-order and total index, by sampling). One that matters little there "
-        "may still matter near the optimum: see the slices."
-    )
+    most = max((value.total for _, value in named), default=1.0) or 1.0
+    rows = [
+        [name, importance_strip(value.alone, value.total, most), f"{value.alone:.0%}", f"{value.total:.0%}"]
+        for name, value in named
+    ]
     return section(
         *("importance", "Importance of each hyper-parameter"),
-        element("p", words),
-        chart("importance-bars", "Share of the surface's variance", "The table below has the numbers."),
-        table("Importance", ["hyper-parameter", "alone", "with interactions"], rows),
+        element(
+            "p",
+            "The share of the surface's variation over the whole space that a hyper-parameter makes alone (the full "
+            "bar), and together with the others (hatched): its ",
+            term("Sobol index"),
+            ", by sampling. One that matters little there may still matter near the optimum: see the slices.",
+        ),
+        table("Importance", ["", "", "alone", "with others"], rows, numbers=2, kind="few strips"),
     )
 
 
@@ -134,19 +129,24 @@ def cost(run: Analysis) -> Html:
     seconds = run.result.seconds
     trained = len(run.result.trainings)
     saved = (
-        f"{tried} trials were made inside the {len(run.trials)} parties. Trying each of them on all parties' rows "
+        f"{counted(tried, 'trial')} were made inside {counted(len(run.trials), 'party', 'parties')}. "
+        "Trying each of them on all parties' rows "
         f"would have taken {tried} federated trainings; this run took {trained}."
     )
-    left = f"As trials, {sum(sizes.values()):,} bytes left the parties in all."
+    left = f"As trials, {bytes_words(sum(sizes.values()))} left the parties in all."
     rows = [[n, entries[n].trials, entries[n].failed_trials, f"{size:,}"] for n, size in sizes.items()]
-    steps = [[_STEPS.get(step, step), number(value)] for step, value in seconds.items()]
-    timing = [table("Seconds of each step, over all parties", ["step", "seconds"], steps)] if steps else []
+    steps = [[_STEPS.get(step, step), f"{value:.1f}"] for step, value in seconds.items()]
+    caption = "Seconds of each step, over all parties"
+    timing = [table(caption, ["step", "seconds"], steps, numbers=1)] if steps else []
+    each = table(
+        "Trials and bytes of each party", ["party", "trials", "failed", "bytes of its trials"], rows, numbers=3
+    )
     return section(
         *("cost", "Cost"),
         element("p", saved),
         element("p", left, " What the training exchanged, sums over all parties, is not counted here." * bool(trained)),
         *timing,
-        table("Trials and bytes of each party", ["party", "trials", "failed", "bytes of its trials"], rows),
+        folded("Trials and bytes of each party", each),
     )
 
 
@@ -233,7 +233,7 @@ def reproduction(run: Analysis) -> Html:
         table("Versions", ["library", "version"], [[name, str(value)] for name, value in versions]),
         folded("Digests (SHA-256)", table("Digests", ["of", "SHA-256"], digests)),
         folded("The search space", element("pre", element("code", json.dumps(result.space.to_json(), indent=1)))),
-        element("p", "Recommended: ", element("code", config_text(run.config))),
+        element("p", "Recommended: ", element("code", json.dumps(dict(run.config)))),
     )
 
 

@@ -1,11 +1,12 @@
 """HTML that is escaped by construction: text becomes markup only through :func:`element`."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-NONE = "–"
+FEW_COLUMNS = 3  # a table of so many fits a phone as it is; a wider one becomes a card for each row
+SINGLE = ("line", "rect", "use", "path", "image", "circle", "meta")  # elements without content
 
 
 class Html(str):
@@ -15,14 +16,18 @@ class Html(str):
 
 
 def element(name: str, /, *children: Any, **attributes: Any) -> Html:
-    """Return an element; ``class_`` and ``aria_label`` are written ``class`` and ``aria-label``.
+    """Return an element; ``class_`` and ``aria_label`` are written ``class`` and ``aria-label``; None is left out.
 
-    >>> element("p", "a < b", class_="note")
-    '<p class="note">a &lt; b</p>'
+    >>> element("p", "a < b", class_="note"), element("line", x1="5%", id=None)
+    ('<p class="note">a &lt; b</p>', '<line x1="5%"/>')
     """
     written = "".join(
-        f' {key.strip("_").replace("_", "-")}="{escape(str(value))}"' for key, value in attributes.items()
+        f' {key.strip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
     )
+    if name in SINGLE and not children:
+        return Html(f"<{name}{written}/>")
     return Html(f"<{name}{written}>{join(children)}</{name}>")
 
 
@@ -31,37 +36,60 @@ def join(children: Iterable[Any]) -> Html:
     return Html("".join(child if isinstance(child, Html) else escape(str(child)) for child in children))
 
 
-def table(caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Html:
-    """Return a table with a caption; the first cell of each row is its header. It scrolls where it is too wide."""
-    header = element("tr", *(element("th", cell, scope="col") for cell in head))
-    body = [element("tr", element("th", row[0], scope="row"), *(element("td", c) for c in row[1:])) for row in rows]
+def table(
+    caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]], *, numbers: int = 0, kind: str | None = None
+) -> Html:
+    """Return a table with a caption; the first cell of each row is its header.
+
+    Args:
+        caption: What it shows.
+        head: The heads of the columns.
+        rows: The cells.
+        numbers: How many of the last columns are numbers: they end at the same place.
+        kind: How it fits a phone: as "cards", or by a "scroll" with a cue; by the number of its columns.
+    """
+    first = len(head) - numbers
+    kinds = ["number" if place >= first else None for place in range(len(head))]
+    header = element("tr", *(element("th", cell, scope="col", class_=k) for cell, k in zip(head, kinds, strict=True)))
+    labels = [None, *(_plain_text(cell) for cell in head[1:])]
+    body = [
+        element(
+            "tr",
+            element("th", row[0], scope="row", class_=kinds[0]),
+            *(
+                element("td", cell, class_=k, data_label=label)
+                for cell, k, label in zip(row[1:], kinds[1:], labels[1:], strict=True)
+            ),
+        )
+        for row in rows
+    ]
+    kind = kind or ("cards" if len(head) > FEW_COLUMNS else "few")
     whole = element("table", element("caption", caption), element("thead", header), element("tbody", *body))
-    return element("div", whole, class_="scroll", role="region", aria_label=caption, tabindex="0")
+    return element("div", whole, class_=f"table {kind}", role="region", aria_label=caption, tabindex="0")
+
+
+def _plain_text(cell: Any) -> str:
+    return cell.split(">", 1)[1].rsplit("<", 1)[0] if isinstance(cell, Html) and cell.startswith("<") else str(cell)
 
 
 def folded(summary: str, *children: Any) -> Html:
-    """Return what is shown when the reader asks for it."""
+    """Return what is shown when the reader asks for it, and on paper."""
     return element("details", element("summary", summary), *children)
-
-
-def chart(identity: str, title: str, description: str, *, kind: str = "wide") -> Html:
-    """Return the place of a chart, with words for who does not see it."""
-    place = element("div", id=identity, class_="chart", role="img", aria_label=f"{title}. {description}")
-    return element("figure", element("figcaption", title), place, class_=kind)
 
 
 def chooser(identity: str, label: str, options: Sequence[str], *, chosen: int = 0, kind: str) -> Html:
     """Return a labelled choice of one of the options; its value is the option's place."""
     entries = [
-        element("option", text, value=place, **({"selected": "selected"} if place == chosen else {}))
+        element("option", text, value=place, selected="selected" if place == chosen else None)
         for place, text in enumerate(options)
     ]
     return element("label", label, " ", element("select", *entries, id=identity, class_=kind), for_=identity)
 
 
 def section(identity: str, title: str, *children: Any) -> Html:
-    """Return a section under a heading of the second level."""
-    return element("section", element("h2", title, id=f"{identity}-title"), *children, id=identity)
+    """Return a section under a heading of the second level; the reader can fold it."""
+    heading = element("summary", element("h2", title, id=f"{identity}-title"))
+    return element("section", element("details", heading, *children, open="open", class_="section"), id=identity)
 
 
 def script_data(identity: str, data: Any) -> Html:
@@ -74,33 +102,3 @@ def script_data(identity: str, data: Any) -> Html:
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return element("script", Html(text), type="application/json", id=identity)
-
-
-def number(value: Any) -> str:
-    """Return a value for a person: numbers with four digits.
-
-    >>> number(0.123456), number(1234567), number(None), number(True), number("rbf")
-    ('0.1235', '1234567', '–', 'true', 'rbf')
-    """
-    if value is None:
-        return NONE
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def signed(value: float) -> str:
-    """Return a difference with its sign."""
-    return f"{value:+.4f}" if 1e-3 <= abs(value) < 1e4 else f"{value:+.3g}"
-
-
-def with_error(loss: float | None, error: float | None) -> str:
-    """Return a loss with its standard error, as far as they are known."""
-    if loss is None or error is None:
-        return number(loss)
-    return f"{loss:.4g}\u00a0±\u00a0{error:.2g}"
-
-
-def config_text(config: Mapping[str, Any]) -> str:
-    """Return a config in one line."""
-    return ", ".join(f"{name} = {number(value)}" for name, value in config.items())

@@ -1,255 +1,201 @@
-"""The first half of a report: the answer, what each party saw, and the surface."""
+"""What each party saw, and the surface that was learnt from it."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from flora.aggregator.surfaces import surface_kind
-from flora.outcome.explain import grade_words, grown_words, same_as_default, score_words, settle_words
-from flora.outcome.report.analysis import Analysis, Slice
-from flora.outcome.report.charts import MOST_MARKS, MOST_TRIALS, SYMBOLS, lines, rounded
-from flora.outcome.report.confirmation import basis, candidates, trained
-from flora.outcome.report.markup import (
-    NONE,
-    Html,
-    chart,
-    chooser,
-    element,
-    folded,
-    number,
-    section,
-    signed,
-    table,
-    with_error,
-)
-from flora.program.result import PartyResult, Result
+from flora.outcome.explain import grown_words
+from flora.outcome.numbers import NONE, decimals, number, signed_with_error, with_error
+from flora.outcome.report.analysis import Analysis, Slice, Survey
+from flora.outcome.report.charts import MOST_MARKS, MOST_TRIALS, fits, panel_grid, party_kind, slices, trials
+from flora.outcome.report.confirmation import candidates, gains, trained
+from flora.outcome.report.glossary import term
+from flora.outcome.report.heat import chosen_axes, colour_key, drawn_map
+from flora.outcome.report.markup import Html, chooser, element, folded, section, table
+from flora.outcome.report.plot import SYMBOLS
+from flora.program.result import PartyResult
 
 
-def answer(run: Analysis) -> Html:
-    """Return the answer: what to do, what it gains, and the two configs."""
-    result = run.result
-    box = element("div", element("p", _verdict(result), class_="verdict"), *_gain(result), class_=_box_class(result))
-    default, used = result.default or {}, result.trained_config
-    head = ["hyper-parameter", "default", "recommended", *(["trained with"] if used else [])]
-    rows = [
-        [
-            name,
-            number(default.get(name)),
-            element("strong", number(value)),
-            *([number(used[name])] if used else []),
-        ]
-        for name, value in result.config.items()
-    ]
-    parts = [box, table("The two configs", head, rows), *trained(result)]
-    if result.measured:
-        words = "A dot for each party with one standard error either side, and all parties together on top."
-        parts.append(chart("gains", "Gain at each party, measured on folds that the search has not seen", words))
-    parts += candidates(result)
-    if result.notes:
-        parts += [element("h3", "Worth knowing"), element("ul", *(element("li", note) for note in result.notes))]
-    return section("answer", "The answer", *parts)
-
-
-def _box_class(result: Result) -> str:
-    """Return the box's class: it is green where the gain is shown, and nowhere else."""
-    if result.verdict is None:
-        return "answer"
-    return "answer use" if result.grade == "shown" else "answer keep-defaults"
-
-
-def _verdict(result: Result) -> str:
-    if result.verdict == "use":
-        return "Use the recommended hyper-parameters."
-    if result.verdict == "keep-defaults":
-        return "Keep the defaults."
-    return "Try the recommended hyper-parameters; there is no default to compare them with."
-
-
-def _gain(result: Result) -> list[Html]:
-    gain, scoring = result.expected_gain, result.scoring
-    loss = f"The surface predicts a loss of {number(result.predicted_loss)} ± "
-    predicted = element("p", f"{loss}{number(result.predicted_loss_error)} at the recommendation.", class_="soft")
-    if gain is None:
-        return [element("p", "No default config is known, so no gain over it can be stated."), predicted]
-    score = [element("p", words)] if (words := score_words(result)) else []
-    if same_as_default(result):
-        return [*score, element("p", f"{grade_words(result)} {basis(result)}"), predicted]
-    amount = (
-        f"Expected gain in {scoring}: {signed(gain.estimate)}, between {signed(gain.low)} and "
-        f"{signed(gain.high)} ({gain.level:.0%} interval)."
-    )
-    reasons = " ".join(filter(None, (grade_words(result), settle_words(result), basis(result))))
-    return [*score, element("p", amount), element("p", reasons), predicted]
+def evidence(run: Analysis) -> Html:
+    """Return what the answer rests on: the gains, the candidates, the trainings; nothing where there is none of it."""
+    parts = [*gains(run.result), *candidates(run.result), *trained(run.result)]
+    return section("evidence", "What the answer rests on", *parts) if parts else Html("")
 
 
 def parties(run: Analysis) -> Html:
     """Return what each party saw: a table, and its trials along each HP."""
-    result = run.result
-    entries = result.parties
-    measured = result.measured
-    head = ["party", "rows", "trials", "failed", "best loss", "default", *(["recommended", "gain"] if measured else [])]
-    rows = [
-        [
-            *(entry.name, number(entry.rows), entry.trials, entry.failed_trials),
-            *(
-                with_error(entry.best_loss, entry.best_loss_error),
-                with_error(entry.default_loss, entry.default_loss_error),
-            ),
-            *(
-                [with_error(entry.recommended_loss, entry.recommended_loss_error), _party_gain(entry)]
-                if measured
-                else []
-            ),
-        ]
-        for entry in entries
-    ]
+    entries = run.result.parties
     choice = chooser("party", "Show the trials of", ["all parties", *(e.name for e in entries)], kind="party")
-    words = (
-        "Loss of each party's trials against this hyper-parameter; the table above has their best and default losses."
-    )
-    panels = [
-        chart(f"trials-{k}", f"Trials along {axis.parameter.name}", words, kind="panel")
-        for k, axis in enumerate(run.axes)
-    ]
+    panels = [(f"Along {axis.parameter.name}", trials(run, k)) for k, axis in enumerate(run.axes)]
     best = [[party.party, *(number(party.best.config[name]) for name in run.space.names)] for party in run.trials]
     return section(
         *("parties", "What each party saw"),
-        element("p", _heterogeneity(result.gamma_p)),
-        table(f"Losses at each party (a loss is {_loss_of(result.scoring)})", head, rows),
-        element("p", _loss_note(measured), class_="soft"),
+        _losses(run),
+        element("p", *_heterogeneity(run.result.gamma_p)),
+        element("h3", "The parties' trials"),
+        element("p", *_trial_words(run)),
         element("div", choice, class_="controls"),
         legend(run),
-        *_few(run),
-        element("div", *panels, class_="panels"),
-        folded("Each party's best config", table("The trial with the lowest loss", ["party", *run.space.names], best)),
+        panel_grid(panels),
+        folded(
+            "Each party's best config",
+            table("The trial with the lowest loss", ["party", *run.space.names], best, numbers=len(run.space.names)),
+        ),
     )
 
 
-def _party_gain(entry: PartyResult) -> str:
-    measured = entry.measured
-    return NONE if measured is None else f"{signed(measured.gain)}\u00a0±\u00a0{measured.gain_error:.2g}"
+def _losses(run: Analysis) -> Html:
+    """Return each party's losses, and its gain where it measured one."""
+    result = run.result
+    measured = result.measured
+    head = ["party", "rows", "trials", "failed", "best loss", "default", *(["recommended", "gain"] if measured else [])]
+    digits = decimals([error for entry in result.parties for error in _errors(entry)])
+    rows = []
+    for entry in result.parties:
+        cells = [
+            with_error(entry.best_loss, entry.best_loss_error, digits),
+            with_error(entry.default_loss, entry.default_loss_error, digits),
+        ]
+        if measured:
+            cells.append(with_error(entry.recommended_loss, entry.recommended_loss_error, digits))
+            seen = entry.measured
+            cells.append(NONE if seen is None else signed_with_error(seen.gain, seen.gain_error, digits))
+        rows.append([entry.name, number(entry.rows), entry.trials, entry.failed_trials, *cells])
+    caption = f"Losses at each party (a loss is {_loss_of(result.scoring)}: lower is better)"
+    words = "± is one standard error over the folds. A best loss is that of the folds it was searched on: it flatters."
+    fresh = " Default and recommended were measured on fresh folds." if measured else ""
+    whole = table(caption, head, rows, numbers=len(head) - 1)
+    return element("div", whole, element("p", words + fresh, class_="soft"))
+
+
+def _errors(entry: PartyResult) -> list[float | None]:
+    gain = entry.measured.gain_error if entry.measured else None
+    return [entry.best_loss_error, entry.default_loss_error, entry.recommended_loss_error, gain]
 
 
 def _loss_of(scoring: str) -> str:
     return f"−{scoring}" if scoring.startswith("neg_") else f"1 − {scoring}"
 
 
-def _loss_note(measured: bool) -> str:
-    best = "± is one standard error over the folds. A best loss is that of the folds it was searched on: it flatters."
-    return f"{best} Default and recommended were measured on fresh folds." if measured else best
-
-
-def _heterogeneity(gamma: Any) -> str:
+def _heterogeneity(gamma: Any) -> list[Any]:
+    name = term("gamma_p", "γp")
     if gamma is None:
-        return "γp, the paper's measure of how much the parties differ, is not defined here: a best loss is 1 or more."
-    return (
-        f"γp = {number(float(gamma))}: the paper's measure of how much the parties' best losses differ. "
-        "1 is not at all; the larger it is, the more they differ."
-    )
+        return [name, ", the paper's measure of how much the parties differ, is not defined here: a best loss is 1 or "
+                "more."]  # fmt: skip
+    words = ": the paper's measure of how much the parties' best scores differ. 1 is not at all."
+    return [name, f" = {float(gamma):.3g}{words}"]
 
 
-def legend(run: Analysis) -> Html:
+def legend(run: Survey) -> Html:
     """Return what the marks mean."""
     count = len(run.trials)
-    marks = [("mark mark-plain", "│", "recommended (★ on the map)"), ("mark mark-plain", "┆", "default (✖ on the map)")]
-    marks.append(("mark mark-plain", "◯", "the best trial of a party"))
+    marks = [("mark plain", "│", "recommended (★ on the map)"), ("mark plain", "┆", "default (✖ on the map)")]
+    marks.append(("mark plain", "◯", "the best trial of a party"))
     if count <= MOST_MARKS:
-        named = zip(run.trials, SYMBOLS.values(), strict=False)
-        marks += [(f"mark mark-{k}", glyph, party.party) for k, (party, glyph) in enumerate(named)]
+        named = zip(run.trials, SYMBOLS, strict=False)
+        marks += [(f"mark {party_kind(k, count)}", glyph, party.party) for k, (party, glyph) in enumerate(named)]
     else:
-        marks.append(("mark", "●", f"a trial of one of the {count} parties; choose a party to see its own"))
+        marks.append(("mark grey", "●", f"a trial of one of the {count} parties; choose a party to see its own"))
     items = [
         element("li", element("span", glyph, class_=kind, aria_hidden="true"), text) for kind, glyph, text in marks
     ]
     return element("ul", *items, class_="legend")
 
 
-def _few(run: Analysis) -> list[Html]:
-    notes = []
+def _trial_words(run: Survey) -> list[Any]:
+    words: list[Any] = [
+        "Each mark is a ",
+        term("trial"),
+        ": the loss that a party measured for a ",
+        term("config"),
+        ".",
+    ]
+    if run.path:
+        words += [f" A fit passes through values of {run.path.name} (its ", term("path"), "): it is drawn at its best."]
     if len(run.axes) < len(run.space.names):
-        notes.append(f"Drawn are the {len(run.axes)} most important of {len(run.space.names)} hyper-parameters.")
+        words.append(f" Drawn are the {len(run.axes)} most important of {len(run.space.names)} hyper-parameters.")
     most = max(10, MOST_TRIALS // len(run.trials))
-    if any(len(party.trials) > most for party in run.trials):
-        notes.append(f"Drawn are about {most} trials of each party, evenly over its search, with its best one.")
-    return [element("p", " ".join(notes), class_="soft")] if notes else []
+    if any(len(fits(party, run.path)) > most for party in run.trials):
+        words.append(f" Drawn are about {most} trials of each party, evenly over its search, with its best one.")
+    return words
 
 
-def surface(run: Analysis, slices: Sequence[Slice]) -> Html:
+def surface(run: Analysis, pieces: Sequence[Slice], data: dict[str, Any] | None) -> Html:
     """Return the map over two HPs, and the slices through the recommendation."""
     result = run.result
     grown = grown_words(result)
     words = (
-        f"What the aggregator believes the federated loss to be, learnt from the parties' trials alone: "
-        f"{surface_kind(result.surface).words}. The regressor: {result.regressor}."
+        f"is what the aggregator believes the federated loss to be, learnt from the parties' trials alone: "
+        f"{surface_kind(result.surface).words} ("
     )
-    panels = [
-        chart(f"slice-{k}", f"Along {piece.axis.parameter.name}", _slice_words(piece), kind="panel")
-        for k, piece in enumerate(slices)
-    ]
+    name = term("APLM, MPLM, SGM, SGM+U", result.surface.upper())
+    error = decimals([result.predicted_loss_error])
+    predicted = with_error(result.predicted_loss, result.predicted_loss_error, error)
     return section(
         *("surface", "The loss surface"),
-        element("p", words),
+        element(
+            "p",
+            "The ",
+            term("surface"),
+            " ",
+            words,
+            name,
+            f", by {result.regressor}). At the recommendation it predicts a loss of {predicted}.",
+        ),
         *([element("p", f"{grown}. What is drawn are losses on a party's rows.", class_="soft")] if grown else []),
-        *_map(run),
+        *drawn_surface(run, data),
         element("h3", "Slices through the recommendation"),
-        element("p", "One hyper-parameter varies, all others are as recommended. The band is one standard deviation."),
-        element("div", *panels, class_="panels"),
-        folded("The slices in numbers", *(_slice_table(piece) for piece in slices)),
+        element(
+            "p",
+            "A ",
+            term("slice"),
+            " varies one hyper-parameter, all others are as recommended. The band is one standard deviation.",
+        ),
+        panel_grid(slices(run, pieces)),
+        folded("The slices in numbers", *(_slice_table(piece) for piece in pieces)),
     )
 
 
-def _map(run: Analysis) -> list[Html]:
-    names = [axis.parameter.name for axis in run.axes]
-    if len(names) < 2:
+def drawn_surface(run: Survey, data: dict[str, Any] | None) -> list[Html]:
+    """Return the map with its choices, its key and its numbers; a sentence where there is one HP only."""
+    if data is None:
         return [element("p", "There is one hyper-parameter, so the slice below is the whole surface.")]
-    ranked = sorted(range(len(names)), key=lambda k: -run.importance[run.space.names.index(names[k])].total)
-    first, second = sorted(ranked[:2])
+    names, axes = data["names"], chosen_axes(run)
     entries = ["all parties", *(party.party for party in run.trials)]
-    title = "Map of the predicted loss, with all parties' trials"
-    words = "Brighter is better. The star is the recommendation, the cross the default. A table of the map follows."
     caption = "Predicted loss at values of the two chosen hyper-parameters"
     numbers = element("table", element("caption", caption), element("tbody", id="map-table"))
+    figure = element(
+        "figure", element("figcaption", "Map of the predicted loss, with the trials"), drawn_map(run, data, axes)
+    )
     return [
         element("p", "Choose any two hyper-parameters; the others are as recommended. Brighter is better."),
         element(
             "div",
-            chooser("map-across", "Across", names, chosen=first, kind="hp"),
-            chooser("map-up", "Up", names, chosen=second, kind="hp"),
+            chooser("map-across", "Across", names, chosen=axes[0], kind="hp"),
+            chooser("map-up", "Up", names, chosen=axes[1], kind="hp"),
             chooser("map-party", "Trials of", entries, kind="party"),
             class_="controls",
         ),
-        chart("map", title, words),
+        figure,
+        colour_key(data["edges"]),
         legend(run),
         folded(
             "The map in numbers",
-            element("div", numbers, class_="scroll", role="region", tabindex="0", aria_label=caption),
+            element("div", numbers, class_="table scroll", role="region", tabindex="0", aria_label=caption),
         ),
     ]
 
 
-def _slice_words(piece: Slice) -> str:
-    lowest = int(piece.losses.argmin())
-    return f"Lowest near {number(piece.values[lowest])}, with a predicted loss of {piece.losses[lowest]:.4g}."
-
-
 def _slice_table(piece: Slice) -> Html:
     every = max(1, len(piece.values) // 10)
-    named = list(zip(piece.values, rounded(piece.losses), rounded(piece.errors), strict=True))[::every]
-    rows = [[number(value), number(loss), number(error)] for value, loss, error in named]
-    return table(f"Along {piece.axis.parameter.name}", ["value", "predicted loss", "standard deviation"], rows)
-
-
-def trial_data(run: Analysis) -> dict[str, Any]:
-    """Return what the panels of trials share: their range of losses, and the lines on each."""
-    losses = sorted(trial.loss for party in run.trials for trial in party.trials)
-    # A failed fit may have a loss of thousands: the eye needs the range where configs are told apart.
-    wild = losses[-1] > 10 * abs(losses[0]) + 1
-    highest = losses[int(0.98 * (len(losses) - 1))] if wild else losses[-1]
-    margin = 0.06 * (highest - losses[0]) or 0.01
-    return {"lossRange": [losses[0] - margin, highest + margin], "lines": [lines(run, axis) for axis in run.axes]}
+    named = list(zip(piece.values, piece.losses, piece.errors, strict=True))[::every]
+    digits = decimals(float(error) for _, _, error in named)
+    rows = [[number(value), with_error(float(loss), float(error), digits)] for value, loss, error in named]
+    head = ["value", "predicted loss ± standard deviation"]
+    return table(f"Along {piece.axis.parameter.name}", head, rows, numbers=2)
 
 
 def hint() -> Html:
     """Return what is said where scripts do not run."""
-    return element(
-        "noscript", element("p", "The charts need JavaScript; all tables but the map's are here without it.")
-    )
+    words = "Without JavaScript the map shows its first two hyper-parameters only; all else is here."
+    return element("noscript", element("p", words))

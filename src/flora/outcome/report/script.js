@@ -29,12 +29,15 @@
     tip.style.left = `${Math.max(4, Math.min(x + 12, innerWidth - width - 4))}px`;
     tip.style.top = `${y + 16 + height > innerHeight ? Math.max(4, y - height - 12) : y + 16}px`;
   }
-  document.addEventListener("pointermove", (event) => {
-    if (event.target instanceof Element) showTip(textOf(event.target) || mapText(event), event.clientX, event.clientY);
-  });
-  document.addEventListener("pointerdown", (event) => {
-    if (event.target instanceof Element) showTip(textOf(event.target), event.clientX, event.clientY);
-  });
+  // Where the pointer was last: what scrolls under it is what it is on.
+  let pointer = { clientX: -1, clientY: -1 };
+  function tipOfPointer() {
+    const { clientX, clientY } = pointer;
+    const target = document.elementFromPoint(clientX, clientY);
+    if (target) showTip(textOf(target) || mapText({ target, clientX, clientY }), clientX, clientY);
+  }
+  for (const kind of ["pointermove", "pointerdown"])
+    document.addEventListener(kind, (event) => { pointer = event; tipOfPointer(); });
   function tipOfFocus() {
     const word = document.activeElement;
     const box = word.getBoundingClientRect();
@@ -44,7 +47,7 @@
   document.addEventListener("focusout", () => showTip(""));
   addEventListener("keydown", (event) => { if (event.key === "Escape") showTip(""); });
   // Focus on a word out of sight scrolls to it: the tip goes along.
-  addEventListener("scroll", tipOfFocus, { passive: true });
+  addEventListener("scroll", () => (document.activeElement.matches(".term") ? tipOfFocus() : tipOfPointer()), { passive: true });
 
   // The map: another picture, other ticks, and the same marks elsewhere.
   const map = find("map") && data.map;

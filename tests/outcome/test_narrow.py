@@ -69,3 +69,12 @@ def test_a_column_with_words_to_spare_gives_way_to_names() -> None:
     text = printed(table, 80)
     assert max(map(len, text.splitlines())) <= 80
     assert all(word in text for word in ("hidden_layer_sizes", "learning_rate_init", "+0.0000 ±", "0.0001"))
+
+
+def test_the_column_gives_in_which_the_fewest_cells_break() -> None:
+    table = Table("", "gain", box=SIMPLE_HEAD)
+    table.add_row("1 (chosen)", "+0.059 ± 0.020")
+    table.add_row("2", "+0.052 ± 0.022")
+    text = printed(table, 28)
+    assert all(gain in text for gain in ("+0.059 ± 0.020", "+0.052 ± 0.022"))
+    assert "1 (chosen)" not in text

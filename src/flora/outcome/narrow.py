@@ -16,25 +16,28 @@ def whole(table: Table, width: int) -> Table:
     excess = _widest(table) - width
     if excess <= 0:
         return table
-    widths, least = [], []
+    lengths, least = [], []
     for column in table.columns:
         column.no_wrap, column.overflow = False, "fold"
         texts = [Text.from_markup(str(text)).plain for text in (column.header, *column.cells)]
-        widths.append(max(map(cell_len, texts), default=1))
+        lengths.append([cell_len(text) for text in texts])
         words = [word for text in texts for word in text.split()]
         least.append(min(max(map(cell_len, words), default=1), LONGEST))
-    if sum(widths) - sum(least) >= excess:  # else rich folds words
-        for column, share in zip(table.columns, _narrowed(widths, least, excess), strict=True):
+    if sum(map(max, lengths)) - sum(least) >= excess:  # else rich folds words
+        for column, share in zip(table.columns, _narrowed(lengths, least, excess), strict=True):
             column.width = share
     return table
 
 
-def _narrowed(widths: list[int], least: list[int], excess: int) -> list[int]:
-    """Return widths that are less by ``excess`` in all: who has most to spare gives first."""
-    found = list(widths)
+def _narrowed(lengths: list[list[int]], least: list[int], excess: int) -> list[int]:
+    """Return widths that are less by ``excess`` in all: the column gives first in which the fewest cells break."""
+    found = [max(each) for each in lengths]
+
+    def price(k: int) -> tuple[bool, int, int]:
+        return found[k] <= least[k], sum(length >= found[k] for length in lengths[k]), least[k] - found[k]
+
     for _ in range(excess):
-        giver = max(range(len(found)), key=lambda k: found[k] - least[k])
-        found[giver] -= 1
+        found[min(range(len(found)), key=price)] -= 1
     return found
 
 

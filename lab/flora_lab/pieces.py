@@ -13,6 +13,7 @@ from typing import Protocol as Contract
 from flora.cli.printing import messages
 from flora.errors import FloraError
 from flora.models import family_of
+from flora.models.family import ModelFamily
 from flora.models.rows import Rows
 from flora.outcome.console import work_bar
 from flora.party.search import search_locally
@@ -119,10 +120,12 @@ def work_done(pieces: Sequence[Piece], bench: Bench) -> tuple[float, float]:
     return total, done
 
 
-def searched(plan: SearchPlan, rows: Rows, party: str, storage: Path) -> dict[str, Any]:
+def searched(
+    plan: SearchPlan, rows: Rows, party: str, storage: Path, family: ModelFamily | None = None
+) -> dict[str, Any]:
     """Return the trials of a search, as they would leave a party; it goes on where a killed one stopped."""
-    family = family_of(plan.family)
-    return search_locally(rows, plan, family, party=party, storage=storage, progress=while_asked).to_document()
+    kind = family or family_of(plan.family)
+    return search_locally(rows, plan, kind, party=party, storage=storage, progress=while_asked).to_document()
 
 
 def while_asked(party: str, done: int, total: int) -> None:

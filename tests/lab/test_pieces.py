@@ -59,7 +59,7 @@ def test_work_is_counted_by_trials_even_within_a_search(small_data: Path) -> Non
     total, done = work_done(both, place)
     assert (done, total) == (0, 2 * 4 * (30 + FIT) + ROW * (60 + FIT))
     halfway = replace(first.plan(PROTOCOL), trials=2)
-    searched(halfway, first.rows(small_data), first.party, place.storage(first.name))
+    searched(halfway, first.rows(place), first.party, place.storage(first.name))
     assert work_done(both, place)[1] == 2 * (30 + FIT)
     first.trials(place)
     assert work_done(both, place)[1] == 4 * (30 + FIT)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flora_lab.paper.compare import published_regrets
+from flora_lab.paper.aggregate import published_regrets
 from flora_lab.paper.published import AGGREGATE, COMPARISON, SURFACES
 from flora_lab.statistics import Mean, Summary, mean_over, quartiles, relative_regret, spread, summary, versus
 

@@ -4,6 +4,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from flora_lab.backends import BACKENDS, backend
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import used_for
 from flora_lab.options import RunOptions, add_run, check_folder_of
+from flora_lab.paper.aggregate import aggregated
+from flora_lab.paper.as_published import SPLIT
 from flora_lab.paper.boxes import BOXES
-from flora_lab.paper.compare import aggregated, entries_of
+from flora_lab.paper.compare import entries_of
 from flora_lab.paper.contents import QUICK, TABLES, THOROUGH, THOROUGH_TESTBED, cells_of, datasets_of
 from flora_lab.paper.page import page
 from flora_lab.paper.rows import TableRow
@@ -74,7 +77,10 @@ def add_arguments(parser: Any) -> None:
     add_run(parser, "the folder of the datasets ($FLORA_DATA, or OpenML)")
     parser.add_argument("--splits", type=int, metavar="N", help="ways to deal the rows out (5, or 2 with --quick)")
     parser.add_argument(
-        "--split", default=Cell.split, metavar="HOW", help="iid (the paper's), dirichlet:ALPHA, column:NAME"
+        "--split",
+        default=SPLIT,
+        metavar="HOW",
+        help="how rows are dealt out: as the authors did (%(default)s), iid, dirichlet:ALPHA or column:NAME",
     )
     parser.add_argument(
         "--box",
@@ -123,7 +129,7 @@ def _asked(options: PaperOptions) -> list[tuple[str, Sequence[str]]]:
     for name in options.dataset:
         if not any(name in datasets_of(table) for table in TABLES):
             raise InputError(f"no table has the dataset {name!r}, there are {used_for('report')}")
-    tables = [table for table in TABLES if table != "testbed" or options.split == "iid"]
+    tables = [table for table in TABLES if table != "testbed" or options.split == SPLIT]
     chosen = {table: [name for name in options.dataset if name in datasets_of(table)] for table in tables}
     return [(table, datasets) for table, datasets in chosen.items() if datasets or not options.dataset]
 
@@ -143,12 +149,13 @@ def _rerun(table: str, datasets: Sequence[str], options: PaperOptions) -> Callab
         if not options.run.stored:
             compute_missing(f"table {table}", [searches_of(within, bench), rows], bench, options.run.jobs)
         absent = missing(rows, bench)
+        there = [row.read(bench) for row in rows if row not in absent]
         return {
             "table": table,
             "protocol": protocol.name,
             "settings": settings.numbers,
             "quick": options.quick,
-            "rows": entries_of(table, [row.read(bench) for row in rows if row not in absent]),
+            "rows": (aggregated if table == "aggregate" else partial(entries_of, table))(there),
             "missing": [row.name.rpartition("/")[2] for row in absent],
         }
 

@@ -1,4 +1,4 @@
-"""A table of ours beside the paper's: medians and quartiles over splits, next to the one number that was published."""
+"""A table of ours beside the paper's: medians and quartiles over splits and draws, next to the one published number."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -6,17 +6,8 @@ from typing import Any
 import numpy as np
 
 from flora_lab.datasets import declared
-from flora_lab.paper.published import (
-    AGGREGATE,
-    COMMUNICATION,
-    COMPARISON,
-    PARTIES,
-    ROUNDS,
-    SURFACES,
-    TESTBED,
-    Printed,
-)
-from flora_lab.statistics import spread, summary
+from flora_lab.paper.published import COMMUNICATION, COMPARISON, PARTIES, ROUNDS, SURFACES, TESTBED, Printed
+from flora_lab.statistics import relative_regret, spread
 
 Row = Mapping[str, Any]  # as it is stored
 Entry = dict[str, Any]  # of a table: rows of several splits, and what the paper prints
@@ -29,8 +20,6 @@ PERCENT = ("baseline", "best", "fresh_baseline", "fresh_best", "worst_party", "b
 
 def entries_of(table: str, rows: Sequence[Row]) -> list[Entry]:
     """Return the entries of a table, over all splits of its rows."""
-    if table == "aggregate":
-        return aggregated(rows)
     if table == "testbed":
         return [_trained(group) for group in _groups(rows, ("dataset", "box"))]
     return [_emulated(group) for group in _groups(rows, KEYS)]
@@ -51,11 +40,20 @@ def _emulated(group: Sequence[Row]) -> Entry:
         "seeds": sorted(row["seed"] for row in group),
         **{key: spread([100 * row[key] for row in group]) for key in PERCENT},
         "gamma": spread([row["gamma"] for row in group]),
-        "regret": {name: spread([row["surfaces"][name]["regret"] for row in group]) for name in SURFACES},
-        "trainings": {name: spread([row["surfaces"][name]["trainings"] for row in group]) for name in SURFACES},
+        "regret": {name: spread([r for row in group for r in regrets_of(row, name)]) for name in SURFACES},
+        "trainings": {
+            name: spread([d["trainings"] for row in group for d in row["surfaces"][name]]) for name in SURFACES
+        },
         "published": published_row(first),
         "remark": _remark(group),
     }
+
+
+def regrets_of(row: Row, surface: str) -> list[float]:
+    """Return the relative regret of each draw of a surface's forests; none where the best is the default."""
+    if row["best"] <= row["baseline"]:
+        return []
+    return [relative_regret(row["best"], draw["score"], row["baseline"]) for draw in row["surfaces"][surface]]
 
 
 def published_row(row: Row) -> dict[str, Any]:
@@ -95,37 +93,3 @@ def _trained(group: Sequence[Row]) -> Entry:
         "published": {"baseline": printed.baseline, "score": dict(zip(SURFACES, printed.scores, strict=True))},
         "remark": f"only {positives} of the held-out rows are of class 1" if positives < FEW else "",
     }
-
-
-def aggregated(rows: Sequence[Row] | None = None) -> list[Entry]:
-    """Return each statistic over our rows (datasets and splits), and as the paper prints it for its one split.
-
-    Without rows, over the paper's own cells.
-    """
-    if rows is None:
-        regrets = {(group, name): published_regrets(group, name) for group in AGGREGATE for name in SURFACES}
-    else:
-        families = sorted({row["family"] for row in rows})
-        groups = {**{family: [row for row in rows if row["family"] == family] for family in families}, "overall": rows}
-        regrets = {(group, name): _regrets(members, name) for group, members in groups.items() for name in SURFACES}
-    return [
-        {
-            "group": group,
-            "surface": surface,
-            "computed": summary(found)._asdict(),
-            "printed": AGGREGATE[group][surface]._asdict(),
-        }
-        for (group, surface), found in regrets.items()
-        if found
-    ]
-
-
-def published_regrets(group: str, surface: str) -> list[float]:
-    """Return the paper's own cells of one family, or of all (``"overall"``)."""
-    families = COMPARISON if group == "overall" else {group: COMPARISON[group]}
-    return [row.regrets[SURFACES.index(surface)] for rows in families.values() for row in rows.values()]
-
-
-def _regrets(rows: Sequence[Row], surface: str) -> list[float]:
-    found = [row["surfaces"][surface]["regret"] for row in rows]
-    return [regret for regret in found if regret is not None]

@@ -6,26 +6,26 @@ from dataclasses import replace
 from flora.errors import InputError
 from flora.problem.plan import at_least
 from flora_lab.cells import Cell, Protocol
+from flora_lab.paper.as_published import SEED, SPLIT
 from flora_lab.paper.published import COMMUNICATION, COMPARISON, PARTIES, ROUNDS, TESTBED
 
 TABLES = ("hgb", "svm", "mlp", "aggregate", "parties", "rounds", "communication", "testbed")
-SEED = 5489  # the paper's, of its one split; ours count on from it
 THOROUGH = Protocol(trials=100, folds=10, central=600, random=60)  # the paper's
 THOROUGH_TESTBED = Protocol(trials=500, folds=10)
 QUICK = Protocol(trials=20, folds=3, central=60, random=30)
 
 
 def cells_of(
-    table: str, *, datasets: Sequence[str] = (), splits: int = 1, split: str = "iid", box: str = "published"
+    table: str, *, datasets: Sequence[str] = (), splits: int = 1, split: str = SPLIT, box: str = "published"
 ) -> list[Cell]:
-    """Return the cells of a table, for each of ``splits`` ways to deal the rows out."""
+    """Return the cells of a table, for each of ``splits`` ways to deal the rows out, of which the first has SEED."""
     at_least("splits", splits, 1)
     known = datasets_of(table)
     for name in datasets:
         if name not in known:
             raise InputError(f"table {table}: has no dataset {name!r}, it has {sorted(known)}")
-    if table == "testbed" and split != "iid":
-        raise InputError(f"table testbed: its parties draw rows at random (iid), got --split {split}")
+    if table == "testbed" and split != SPLIT:
+        raise InputError(f"table testbed: its parties draw rows at random, got --split {split}")
     return [
         replace(cell, split=cell.split if table == "testbed" else split, seed=SEED + k, box=box)
         for cell in _rows_of(table)

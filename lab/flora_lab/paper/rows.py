@@ -10,28 +10,27 @@ from typing import Any
 
 from flora.aggregator.verdict import gamma
 from flora.engines.threads import in_process
-from flora.models import family_of
 from flora.models.model_file import unpack
 from flora.models.rows import encode
 from flora.party.gate import Gate
-from flora.party.measure import confirm, measure
 from flora.party.party import Party
-from flora.party.table import Table
+from flora.party.table import Table, describe
 from flora.problem.messages import Train, TrainReply
 from flora.problem.space import Config
 from flora.problem.trials import PartyTrials
 from flora.program.drive import Program, asked, drive
 from flora.program.result import versions
 from flora_lab.cells import Cell
-from flora_lab.datasets import TARGET, declared
+from flora_lab.datasets import TARGET, declared, load
+from flora_lab.paper.as_published import SEED
 from flora_lab.paper.boxes import box_of, recommended
-from flora_lab.paper.contents import SEED
+from flora_lab.paper.pooled import Pooled, pooled_searches, trainings_to_match
 from flora_lab.paper.published import SURFACES, TESTBED
-from flora_lab.paper.searches import Search, drawn, home_of, in_testbed, plan_of, schema_of, tables_of
-from flora_lab.pieces import FIT, POOLED, Bench, keep
-from flora_lab.statistics import relative_regret
+from flora_lab.paper.searches import Search, drawn, in_testbed, plan_of, tables_of
+from flora_lab.pieces import FIT, Bench, keep
 
-ROW = 10  # configs that would take as long as a row of numbers: a guess, for the time left
+DRAWS = 5  # of a surface's forests: the paper has one, of an unknown seed
+ROW = 2 + len(SURFACES) * DRAWS  # configs of a row that are measured on all rows
 KEYS = ("family", "dataset", "parties", "split", "seed", "trials", "send", "box")  # of a cell, in a table
 
 
@@ -58,56 +57,40 @@ class TableRow:
         return float(ROW * self.cell.parties * (TESTBED[self.cell.dataset].rows + FIT)), 0.0
 
     def read(self, bench: Bench) -> dict[str, Any]:
-        """Return the row, computed if it is not there; the first rows did not name their box."""
-        return {"box": "published", **keep(self, bench)}
+        """Return the row, computed if it is not there."""
+        found: dict[str, Any] = keep(self, bench)
+        return found
 
 
 def _emulated(cell: Cell, bench: Bench) -> dict[str, Any]:
-    home = home_of(cell)
-    central, chance = (Search(home, POOLED, sampler).trials(bench) for sampler in ("tpe", "random"))
+    central, chance = (search.trials(bench) for search in pooled_searches(cell))
     whole = [Search(cell, party).trials(bench) for party in tables_of(cell, bench.data)]
     parties = [_cut(trials, cell) for trials in whole]
-    default, best = 1 - central.trials[0].loss, 1 - central.best.loss
-    fresh_default, fresh_best = _on_fresh_folds(home, central.best.config, bench)
+    pooled = Pooled.of(cell, bench)
+    fresh_default, fresh_best = pooled.fresh_scores(central.best.config)
     local = [1 - party.best.loss for party in whole]
     return {
         **{key: getattr(cell, key) for key in KEYS},
         "protocol": bench.protocol.numbers,
-        "baseline": default,
-        "best": best,
+        "baseline": 1 - central.trials[0].loss,
+        "best": 1 - central.best.loss,
         "fresh_baseline": fresh_default,
         "fresh_best": fresh_best,
         "worst_party": min(local),
         "best_party": max(local),
         "gamma": gamma(whole),
-        "surfaces": {name: _recommended(name, parties, home, bench, (default, best), chance) for name in SURFACES},
+        "surfaces": {name: [_draw(name, k, parties, pooled, chance) for k in range(DRAWS)] for name in SURFACES},
         "versions": versions(),
     }
 
 
-def _recommended(
-    name: str, parties: Sequence[PartyTrials], home: Cell, bench: Bench, ends: tuple[float, float], chance: PartyTrials
+def _draw(
+    name: str, number: int, parties: Sequence[PartyTrials], pooled: Pooled, chance: PartyTrials
 ) -> dict[str, Any]:
-    """Return what a surface recommends, its pooled score and regret, and the random trainings that would match it."""
-    config = recommended(parties, home.family, name, SEED)
-    plan, rows = plan_of(home, bench.protocol, 1), Search(home, POOLED).rows(bench.data)
-    [outcome] = measure(rows, plan, family_of(home.family), [config], party=POOLED, purpose="search")
-    score = 1 - outcome.loss_and_error()[0]
-    default, best = ends
-    as_good = sum(1 - trial.loss >= score for trial in chance.trials)
-    return {
-        "config": dict(config),
-        "score": score,
-        "regret": relative_regret(best, score, default) if best > default else None,
-        "trainings": (len(chance.trials) + 1) / (as_good + 1),  # the first of as_good among all, on average
-    }
-
-
-def _on_fresh_folds(home: Cell, best: Config, bench: Bench) -> tuple[float, float]:
-    """Return the scores of the default and the centralised best on folds that the search has not seen."""
-    plan, rows = plan_of(home, bench.protocol, 1), Search(home, POOLED).rows(bench.data)
-    measured = confirm(rows, plan, family_of(home.family), [best], party=POOLED)
-    return 1 - measured[0].trial.loss, 1 - measured[1].trial.loss
+    """Return what one draw of a surface's forests recommends, its score, and the random trainings that match it."""
+    config = recommended(parties, pooled.plan.family, name, SEED + number)
+    score = pooled.score(config)
+    return {"config": dict(config), "score": score, "trainings": trainings_to_match(score, chance)}
 
 
 def _cut(trials: PartyTrials, cell: Cell) -> PartyTrials:
@@ -137,7 +120,8 @@ def _score(config: Config, cell: Cell, bench: Bench) -> float:
     """Return the balanced accuracy, on the held-out rows, of the model that the parties train with a config."""
     from sklearn.metrics import balanced_accuracy_score
 
-    schema, (held, tables) = schema_of(cell, bench.data), drawn(cell, bench.data)
+    schema = describe(load(cell.dataset, bench.data), TARGET)
+    held, tables = drawn(cell, bench.data)
     gates = [Gate(Party(name, Table(table, TARGET))) for name, table in tables.items()]
     step = Train(plan_of(cell, bench.protocol, bench.protocol.trials), schema, config)  # as it is, on all rows
     reply = drive(_training(step), in_process(gates))

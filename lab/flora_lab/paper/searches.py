@@ -1,10 +1,9 @@
 """The searches of the tables' cells, and the rows that they are made on.
 
-The protocol, where the paper is silent, is DESIGN's and ours: SVM and MLP see features scaled to [0, 1] before the
-rows are dealt out, parties are the folds of a stratified K-fold, and a loss is 1 minus the mean balanced accuracy over
-the folds. In the testbed a share of the rows is held out, and each party draws its own rows at random from the rest, as
-in the paper: two parties may draw the same row, and on oil spill they must, for 3 x 200 rows are drawn from 562. Ours:
-the held-out rows are stratified (oil spill has 41 rows of class 1).
+The protocol is the authors' (as_published.py), however the rows are dealt out. In the testbed a share of the rows is
+held out, and each party draws its own rows at random from the rest, as in the paper: two parties may draw the same row,
+and on oil spill they must, for 3 x 200 rows are drawn from 562. Ours: the held-out rows are stratified (oil spill has
+41 rows of class 1).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,16 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from flora.models.rows import Rows, encode
-from flora.party.table import describe
 from flora.problem.plan import SearchPlan
-from flora.problem.schema import Schema
 from flora.problem.trials import PartyTrials
 from flora.randomness import derived_seed, stream
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import TARGET, declared, load
+from flora_lab.paper.as_published import SEED, SPLIT, AuthorsModel, FoldedRows, rows_of, shares
 from flora_lab.paper.boxes import box_of
-from flora_lab.paper.contents import SEED
 from flora_lab.paper.published import TESTBED
 from flora_lab.pieces import POOLED, Bench, keep, search_work, searched
 
@@ -48,25 +44,31 @@ class Search:
 
     def compute(self, bench: Bench) -> dict[str, Any]:
         """Return its trials, as they would leave a party."""
-        return searched(self.plan(bench.protocol), self.rows(bench.data), self.party, bench.storage(self.name))
+        model = AuthorsModel.of(self.cell.family)
+        return searched(self.plan(bench.protocol), self.rows(bench), self.party, bench.storage(self.name), model)
+
+    @property
+    def size(self) -> int:
+        """The number of rows, about."""
+        rows = declared(self.cell.dataset).rows
+        if self.party == POOLED:
+            return rows
+        return TESTBED[self.cell.dataset].rows if in_testbed(self.cell) else rows // self.cell.parties
 
     def work(self, bench: Bench) -> tuple[float, float]:
         """Return how much work it is, and which part of it is done."""
-        rows = declared(self.cell.dataset).rows
-        if self.party != POOLED:
-            rows = TESTBED[self.cell.dataset].rows if in_testbed(self.cell) else rows // self.cell.parties
-        return search_work(self.plan(bench.protocol).trials, rows, bench.storage(self.name))
+        return search_work(self.plan(bench.protocol).trials, self.size, bench.storage(self.name))
 
     def trials(self, bench: Bench) -> PartyTrials:
         """Return its trials; they are computed once."""
         return PartyTrials.from_document(keep(self, bench))
 
-    def rows(self, data: Path | None) -> Rows:
-        """Return the rows that are searched on."""
-        return encode(
-            load(self.cell.dataset, data) if self.party == POOLED else tables_of(self.cell, data)[self.party],
-            schema_of(self.cell, data),
-        )
+    def rows(self, bench: Bench) -> FoldedRows:
+        """Return the rows that are searched on, with their folds."""
+        whole = rows_of(load(self.cell.dataset, bench.data), TARGET, self.cell.family)
+        if self.party != POOLED:
+            whole = whole.take(tables_of(self.cell, bench.data)[self.party].index.to_numpy())
+        return FoldedRows(whole.X, whole.y, whole.schema, parts=bench.protocol.folds)
 
     def plan(self, protocol: Protocol) -> SearchPlan:
         """Return what is searched."""
@@ -94,20 +96,18 @@ def plan_of(cell: Cell, protocol: Protocol, trials: int, sampler: str = "tpe") -
     return replace(plan, paths=False)
 
 
-def schema_of(cell: Cell, data: Path | None) -> Schema:
-    """Return the columns; for svm and mlp with the whole table's ranges, which are then scaled to [0, 1]."""
-    table = load(cell.dataset, data)
-    schema = describe(table, TARGET)
-    if cell.family == "hgb":
-        return schema
-    ends = {name: (float(np.min(table[name])), float(np.max(table[name]))) for name in schema.names}
-    scaled = tuple(replace(c, low=ends[c.name][0], high=ends[c.name][1]) for c in schema.columns)
-    return replace(schema, columns=scaled)
-
-
 def tables_of(cell: Cell, data: Path | None) -> Mapping[str, pd.DataFrame]:
     """Return each party's rows."""
-    return drawn(cell, data)[1] if in_testbed(cell) else cell.tables(data)
+    if in_testbed(cell):
+        return drawn(cell, data)[1]
+    return dealt(cell, data) if cell.split == SPLIT else cell.tables(data)
+
+
+def dealt(cell: Cell, data: Path | None) -> Mapping[str, pd.DataFrame]:
+    """Return each party's rows, dealt out as the authors did."""
+    table, width = load(cell.dataset, data), len(str(cell.parties))
+    places = shares(table[TARGET].to_numpy(), cell.parties, cell.seed)
+    return {f"party-{k:0{width}d}": table.iloc[share] for k, share in enumerate(places, 1)}
 
 
 def in_testbed(cell: Cell) -> bool:

@@ -7,6 +7,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from flora_lab.paper.as_published import SPLIT
 from flora_lab.paper.compare import Entry
 from flora_lab.tables import middle, number, table_of_numbers
 
@@ -41,7 +42,7 @@ def _aggregate(entries: Sequence[Entry]) -> Table:
 
 def _comparison(entries: Sequence[Entry], protocol: str) -> Table:
     """Return our medians over splits, and below them the published numbers."""
-    title = f"Percent, and relative regret: medians over splits ({protocol})"
+    title = f"Percent, and relative regret: medians over splits and draws ({protocol})"
     scores, regrets = {"baseline": 1, "best": 1, "gamma": 2}, list(entries[0]["regret"])
     table = table_of_numbers(title, ("splits", "base", "best", "gamma", *regrets), fold=True)
     for entry in entries:
@@ -73,15 +74,21 @@ def _testbed(entries: Sequence[Entry], protocol: str) -> Table:
 def _row_name(entry: Entry) -> str:
     settings = {"p": entry["parties"], "T": entry["trials"], "T'": entry["send"]}
     varied = [f"{name}={value}" for name, value in settings.items() if value and (name, value) != ("p", 3)]
-    varied += [entry[name] for name, usual in (("split", "iid"), ("box", "published")) if entry[name] != usual]
+    varied += [entry[name] for name, usual in (("split", SPLIT), ("box", "published")) if entry[name] != usual]
     return " ".join([entry["family"], entry["dataset"], *varied])
 
 
-def statistics(summary: Mapping[str, Any]) -> list[str]:
-    """Return a summary of regrets as it is shown: mean and deviation, quartiles, wins, test."""
+def statistics(found: Mapping[str, Any]) -> list[str]:
+    """Return statistics as they are shown: mean and deviation, quartiles, wins, test; medians over replications."""
     return [
-        f"{summary['mean']:.2f} ± {summary['deviation']:.2f}",
-        " ".join(f"{quartile:.2f}" for quartile in summary["quartiles"]),
-        "/".join(map(str, summary["wins"])),
-        f"{summary['test'][0]:g}, {summary['test'][1]:.5f}",
+        f"{found['mean']['median']:.2f} ± {found['deviation']['median']:.2f}",
+        " ".join(f"{quartile['median']:.2f}" for quartile in found["quartiles"]),
+        "/".join(f"{count['median']:g}" for count in found["wins"]),
+        f"{found['statistic']['median']:g}, {found['p']['median']:.5f}",
     ]
+
+
+def reach(found: Mapping[str, Any]) -> list[str]:
+    """Return the lowest and the highest mean, number of wins and p-value over replications."""
+    ends = ((found["mean"], ".2f"), (found["wins"][0], "g"), (found["p"], ".5f"))
+    return [f"{each['low']:{form}}–{each['high']:{form}}" for each, form in ends]

@@ -10,7 +10,7 @@ from flora_lab.paper.compare import PERCENT, Row
 from flora_lab.store import Store
 
 EXPERIMENT = "paper"  # whose results they are
-COMMON = frozenset({"family", "dataset", "parties", "seed", "protocol", "baseline", "surfaces", "versions"})
+COMMON = frozenset({"family", "dataset", "parties", "seed", "box", "protocol", "baseline", "surfaces", "versions"})
 FIELDS = {  # what a row of each kind must have
     "cells": COMMON | {"split", "trials", "send", "gamma", *PERCENT},
     "testbed": COMMON | {"rows", "held_out", "held_out_classes"},
@@ -46,10 +46,10 @@ class StoredRows:
 
 
 def _rows(store: Store, kind: str) -> Iterator[Row]:
-    """Yield the rows of a kind, of which the first did not name their box."""
+    """Yield the rows of a kind."""
     for name in sorted(store.names()):
         if name.startswith(f"{kind}/"):
             row = store.read(name)
             if not isinstance(row, dict) or not FIELDS[kind] <= set(row):
                 raise InputError(f"{store.packed}: {name} must have the fields {sorted(FIELDS[kind])}, got {row!s:.80}")
-            yield {"box": "published", **row, "protocol": Protocol(**row["protocol"])}
+            yield {**row, "protocol": Protocol(**row["protocol"])}

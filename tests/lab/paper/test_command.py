@@ -49,7 +49,7 @@ def test_all_is_every_table_that_has_the_dataset(paper: Paper) -> None:
     tables = json.loads(printed)["tables"]
     assert [table["table"] for table in tables] == ["hgb", "svm", "mlp", "aggregate", "rounds", "communication"]
     assert all(table["rows"] == [] for table in tables)
-    assert tables[1]["missing"] == ["svm-sonar-p3-iid-s5489"]
+    assert tables[1]["missing"] == ["svm-sonar-p3-paper-s5489"]
     code, _, said = paper("all", "--dataset", "iris", *SMALL)
     assert code == 2
     assert "no table has the dataset 'iris'" in said

@@ -4,7 +4,8 @@ import pytest
 
 from flora.errors import InputError
 from flora_lab.datasets import DATASETS
-from flora_lab.paper.contents import SEED, TABLES, cells_of, datasets_of
+from flora_lab.paper.as_published import SEED
+from flora_lab.paper.contents import TABLES, cells_of, datasets_of
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from flora_lab.cells import Cell, Protocol
+from flora_lab.paper.as_published import SEED
 from flora_lab.paper.boxes import box_of
-from flora_lab.paper.contents import SEED, cells_of
+from flora_lab.paper.contents import cells_of
+from flora_lab.paper.pooled import Pooled
 from flora_lab.paper.published import SURFACES
-from flora_lab.paper.rows import TableRow
+from flora_lab.paper.rows import DRAWS, TableRow
 from flora_lab.paper.searches import Search, home_of, searches_of
 from flora_lab.pieces import POOLED, Bench, missing, run
 
@@ -30,12 +30,13 @@ def test_a_row_has_all_columns_and_follows_from_the_searches(small_data: Path) -
     assert row["baseline"] == 1 - central.trials[0].loss
     assert row["best"] == 1 - min(trial.loss for trial in central.trials)
     assert row["best_party"] >= row["worst_party"] > 0.5
-    for name, found in row["surfaces"].items():
-        expected = (
-            (row["best"] - found["score"]) / (row["best"] - row["baseline"]) if row["best"] > row["baseline"] else None
-        )
-        assert found["regret"] == pytest.approx(expected), name
-        assert 1 <= found["trainings"] <= 4
+    for draws in row["surfaces"].values():
+        assert len(draws) == DRAWS
+        assert all(0.5 < draw["score"] <= 1 and 1 <= draw["trainings"] <= 4 for draw in draws)
+    pooled = Pooled.of(WHOLE, place)
+    first = row["surfaces"]["aplm"][0]
+    assert pooled.score(first["config"]) == first["score"]
+    assert pooled.score(box_of("svm", "published").default) == row["baseline"]
     assert row["surfaces"] != short["surfaces"]
     assert {key: row[key] for key in ("baseline", "best", "gamma")} == {
         key: sent[key] for key in ("baseline", "best", "gamma")
@@ -53,17 +54,12 @@ def test_parties_search_the_wide_box_and_are_recommended_a_config_of_the_publish
         "party-1": box_of("svm", "wide"),
         "party-2": box_of("svm", "wide"),
     }
-    for found in row["surfaces"].values():
-        box_of("svm", "published").check(found["config"])
+    for draws in row["surfaces"].values():
+        for draw in draws:
+            box_of("svm", "published").check(draw["config"])
     assert missing(searches_of(CELLS[:1], place), place) == [
         Search(CELLS[0], party) for party in ("party-1", "party-2")
     ]
-
-
-def test_a_row_that_does_not_name_its_box_is_of_the_published_one(small_data: Path) -> None:
-    place = bench(small_data, "old")
-    place.store.add(TableRow(CELLS[0]).name, {"family": "svm"})
-    assert TableRow(CELLS[0]).read(place) == {"family": "svm", "box": "published"}
 
 
 def test_a_row_follows_from_searches_and_trainings_whatever_the_jobs(small_data: Path) -> None:

@@ -1,0 +1,78 @@
+"""The paper's aggregate statistics: over datasets, once for each replication of the experiment.
+
+A replication is one way to deal the rows out and one draw of the surfaces' forests, as the paper has. Splits and draws
+of one dataset are not independent, so they are never counted as more datasets: each replication has a test of its own.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flora_lab.paper.as_published import SEED
+from flora_lab.paper.compare import Entry, Row, regrets_of
+from flora_lab.paper.published import AGGREGATE, COMPARISON, SURFACES
+from flora_lab.statistics import Summary, summary
+
+Range = dict[str, float]  # the median over replications, the lowest and the highest
+
+
+def aggregated(rows: Sequence[Row] | None = None) -> list[Entry]:
+    """Return each statistic over our rows, and as the paper prints it for its one replication.
+
+    Without rows, over the paper's own cells.
+    """
+    if rows is None:
+        return [_entry(group, name, [published_regrets(group, name)]) for group in AGGREGATE for name in SURFACES]
+    families = sorted({row["family"] for row in rows})
+    groups = {**{family: [row for row in rows if row["family"] == family] for family in families}, "overall": rows}
+    found = ((group, name, replications(members, name)) for group, members in groups.items() for name in SURFACES)
+    return [_entry(group, name, regrets) for group, name, regrets in found if regrets]
+
+
+def replications(rows: Sequence[Row], column: str) -> list[list[float]]:
+    """Return the regrets of a column over datasets, for each split that has all that the paper's own has, and draw."""
+    splits: dict[int, dict[tuple[str, str], list[float]]] = {}
+    for row in rows:
+        found = regrets_of(row, column)
+        if found:
+            splits.setdefault(row["seed"], {})[row["family"], row["dataset"]] = found
+    whole = {(row["family"], row["dataset"]) for row in rows if row["seed"] == SEED and row["best"] > row["baseline"]}
+    return [
+        [draws[k] for draws in cells.values()]
+        for _, cells in sorted(splits.items())
+        if whole and whole <= set(cells)
+        for k in range(min(map(len, cells.values())))
+    ]
+
+
+def published_regrets(group: str, surface: str) -> list[float]:
+    """Return the paper's own cells of one family, or of all (``"overall"``)."""
+    families = COMPARISON if group == "overall" else {group: COMPARISON[group]}
+    return [row.regrets[SURFACES.index(surface)] for rows in families.values() for row in rows.values()]
+
+
+def _entry(group: str, column: str, regrets: Sequence[Sequence[float]]) -> Entry:
+    return {
+        "group": group,
+        "surface": column,
+        "cells": len(regrets[0]),
+        "replications": len(regrets),
+        "computed": _ranges([summary(each) for each in regrets]),
+        "printed": _ranges([AGGREGATE[group][column]]),
+    }
+
+
+def _ranges(found: Sequence[Summary]) -> dict[str, Any]:
+    return {
+        "mean": _range([each.mean for each in found]),
+        "deviation": _range([each.deviation for each in found]),
+        "quartiles": [_range([each.quartiles[k] for each in found]) for k in range(3)],
+        "wins": [_range([each.wins[k] for each in found]) for k in range(3)],
+        "statistic": _range([each.test[0] for each in found]),
+        "p": _range([each.test[1] for each in found]),
+    }
+
+
+def _range(values: Sequence[float]) -> Range:
+    return {"median": float(np.median(values)), "low": float(min(values)), "high": float(max(values))}

@@ -20,5 +20,5 @@ def test_it_has_searches_trainings_aggregations_and_a_start(
     starts = ["search, svm", "training, p = 2", "training, p = 3", "aggregation, p = 2", "the first line"]
     assert [next((s for s in starts if line[0].strip().startswith(s)), "") for line in found] == starts
     for line in found:
-        assert float(line[2].split()[0]) > 0
+        assert float(line[2].split()[0]) >= 0  # so little work rounds to 0.00
     assert float(found[0][3].split()[0]) > 0

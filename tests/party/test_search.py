@@ -23,8 +23,9 @@ from flora.models.hgb.family import GradientBoosting
 from flora.models.rows import Rows, encode
 from flora.models.svm import SupportVectors
 from flora.party import race
-from flora.party.folds import folds_of
+from flora.party.folds import Tried, folds_of
 from flora.party.search import search_locally
+from flora.party.study import Study
 from flora.party.table import describe
 from flora.problem.plan import SearchPlan
 from flora.problem.space import Config, Integer, Real, SearchSpace
@@ -91,6 +92,23 @@ class Fragile(SupportVectors):
         if float(config["C"]) > self.limit:
             raise MemoryError("patient 4711 does not fit")
         return super().score(config, train, test, scoring, seed, path)
+
+
+def test_the_estimate_of_a_config_that_was_left_behind_is_a_loss_that_the_scoring_can_give() -> None:
+    """After a fold that is harder, or easier, than the others the plain estimate is an f1 below 0, or above 1."""
+    easy, hard = (0.1, 0.9, 0.9), (0.9, 0.1, 0.1)  # what the leader expects of the folds
+    tried = [
+        Tried(dict(SVM_SPACE.default), (loss,), leader=race.Leader(expected, spread=0.1))
+        for expected, loss in ((easy, 1.0), (hard, 0.0))
+    ]
+    assert [one.loss_and_error()[0] for one in tried] == [
+        pytest.approx(1.533, abs=1e-3),
+        pytest.approx(-0.533, abs=1e-3),
+    ]
+    with Study.open(None, replace(PLAN, scoring="f1"), "a", rows(), SVM_SPACE) as study:
+        found = study.party_trials(tried, 40)
+    assert [trial.loss for trial in found.trials] == [1.0, 0.0]
+    assert PartyTrials.from_json(found.to_json()) == found  # a reader takes it
 
 
 def test_a_failed_trial_is_recorded_and_its_text_stays_here(tmp_path: Path) -> None:

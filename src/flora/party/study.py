@@ -20,6 +20,7 @@ from flora.party.optuna_space import config_from, distributions_of, params_from
 from flora.party.race import Leader, Rules
 from flora.party.samplers import make_sampler
 from flora.problem.plan import SearchPlan, first_difference
+from flora.problem.score_range import possible_loss
 from flora.problem.space import Config, SearchSpace
 from flora.problem.trials import FailedTrial, PartyTrials, Trial
 from flora.randomness import derived_seed
@@ -122,6 +123,11 @@ class Study:
 
         return remembered
 
+    def _trial(self, pair: Tried, rows: int) -> Trial:
+        """Return what a config came to. One that was not finished has an estimate, which no score need be."""
+        loss, error = pair.loss_and_error()
+        return Trial(pair.config, possible_loss(self.plan.scoring, loss), error, len(pair.fold_losses), rows)
+
     def party_trials(self, tried: Sequence[Tried], rows: int) -> PartyTrials:
         """Return what may leave the party of what was tried."""
         trials: list[Trial] = []
@@ -130,10 +136,17 @@ class Study:
             if one.failure is not None:
                 failed.append(FailedTrial(one.config, one.failure.split(":")[0]))
                 continue
-            trials += [Trial(pair.config, *pair.loss_and_error(), len(pair.fold_losses), rows) for pair in one.apart()]
+            trials += [self._trial(pair, rows) for pair in one.apart()]
         plan = self.plan
         return PartyTrials(
-            self.party, rows, plan.space, plan.scoring, tuple(trials), tuple(failed), plan.family, plan.task
+            self.party,
+            rows,
+            plan.space,
+            plan.scoring,
+            tuple(trials),
+            tuple(failed),
+            plan.family,
+            plan.task,
         )
 
 

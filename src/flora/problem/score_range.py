@@ -23,6 +23,17 @@ def range_of(scoring: str) -> tuple[float, float]:
     return (-math.inf, 1.0) if scoring in BELOW_ONE or scoring.startswith("d2_") else (-math.inf, math.inf)
 
 
+def possible_loss(scoring: str, loss: float) -> float:
+    """Return the loss that a scorer can give and that is nearest: an estimate may lie outside.
+
+    >>> possible_loss("f1", 1.007), possible_loss("f1", 0.4), possible_loss("neg_log_loss", -0.1)
+    (1.0, 0.4, 0.0)
+    """
+    low, high = range_of(scoring)
+    best, worst = (-high, -low) if scoring.startswith("neg_") else (1 - high, 1 - low)
+    return min(max(loss, best), worst)
+
+
 def fault_of_loss(scoring: str, loss: float) -> str | None:
     """Return why a loss cannot be one of a scorer's, with the likely cause; None where it can.
 

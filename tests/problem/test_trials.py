@@ -1,6 +1,6 @@
 import json
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -61,9 +61,11 @@ def test_what_is_written_comes_back_exactly(tmp_path: Path) -> None:
 def test_exactly_these_fields_leave_a_party() -> None:
     assert [field.name for field in fields(Trial)] == ["config", "loss", "error", "folds", "rows"]
     assert [field.name for field in fields(FailedTrial)] == ["config", "reason"]
-    names = ["party", "rows", "space", "scoring", "trials", "failed", "family", "task"]
+    names = ["party", "rows", "space", "scoring", "trials", "failed", "family", "task", "positive"]
     assert [field.name for field in fields(PartyTrials)] == names
-    assert set(DOCUMENT) == {"format", "version", "space_digest", *names}
+    written = {"format", "version", "space_digest", *names}
+    assert set(DOCUMENT) == written - {"positive"}  # only where one is asked for
+    assert set(replace(TRIALS, positive="b").to_document()) == written
 
 
 def test_numpy_scalars_are_written_as_numbers() -> None:

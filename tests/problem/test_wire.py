@@ -131,7 +131,7 @@ PARTY_SAYS = {
     Schema: ["target", "task", "columns", "classes", "weight"],
     Column: ["name", "kind", "categories", "low", "high"],
     SearchReply: ["party", "rows", "trials", "notes"],
-    PartyTrials: ["party", "rows", "space", "scoring", "trials", "failed", "family", "task"],
+    PartyTrials: ["party", "rows", "space", "scoring", "trials", "failed", "family", "task", "positive"],
     Trial: ["config", "loss", "error", "folds", "rows"],
     FailedTrial: ["config", "reason"],
     ConfirmReply: ["party", "rows", "confirmations", "notes"],

@@ -1,22 +1,30 @@
 """Scorings and targets that go together, and those that do not."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pandas as pd
 import pytest
 from sklearn.metrics import get_scorer_names
 
 from flora.engines.threads import in_process
 from flora.errors import InputError
+from flora.models.model_file import unpack
+from flora.outcome.evaluation import evaluate
 from flora.problem.schema import Column, Schema
 from flora.program.drive import drive
 from flora.program.request import Request
+from flora.program.result import result_of
 from flora.program.scoring import (
     OF_CLUSTERS,
     OF_NUMBERS,
     OF_TWO_CLASSES,
     WITHOUT_WEIGHTS,
     check_scoring,
+    positive_class,
     scoring_notes,
 )
-from flora.program.single_shot import single_shot
+from flora.program.single_shot import Outcome, single_shot
 from tests.conftest import gate, two_moons
 
 TWO = Schema("y", "classification", (), ("ill", "well"))
@@ -53,11 +61,78 @@ def test_the_lists_name_scikit_learns_scorers() -> None:
 
 
 def test_the_positive_class_is_said() -> None:
-    assert scoring_notes("f1", TWO) == ("f1 asks how well the class 'well' is found, the last by order",)
+    said = "f1 asks how well the class 'well' is found, the last by order; --positive names another"
+    assert scoring_notes("f1", TWO) == (said,)
     assert scoring_notes("accuracy", TWO) == ()
     request = Request(family="svm", trials=2, folds=2, confirm=0, trainings=0, scoring="recall")
     outcome = drive(single_shot(request), in_process([gate("a", two_moons(40, 1)), gate("b", two_moons(40, 2))]))
-    assert "recall asks how well the class 'upper' is found, the last by order" in outcome.notes
+    assert (
+        "recall asks how well the class 'upper' is found, the last by order; --positive names another" in outcome.notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "scoring", "schema", "positive"),
+    [
+        (None, "f1", TWO, None),
+        ("ill", "f1", TWO, "ill"),
+        ("well", "average_precision", TWO, "well"),
+        ("0", "recall", Schema("y", "classification", (), (0, 1)), 0),  # as it is typed
+        ("True", "f1", Schema("y", "classification", (), (False, True)), True),
+        (None, "f1", Schema("y", "classification", (), ("well", "ill")), "ill"),  # the consortium's own order
+        (None, "accuracy", Schema("y", "classification", (), ("well", "ill")), None),
+    ],
+)
+def test_the_class_that_is_asked_for(asked: str | None, scoring: str, schema: Schema, positive: object) -> None:
+    found = positive_class(asked, scoring, schema)
+    assert (type(found), found) == (type(positive), positive)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "schema", "says"),
+    [
+        ("f1", TWO, r"must be one of \['ill', 'well'\], got 'healthy'"),
+        ("accuracy", TWO, "goes with two classes and a scoring such as f1, and 'accuracy' asks for none"),
+        ("f1_macro", THREE, "'y' has 3"),
+        ("r2", NUMBERS, "'y' is a number"),
+    ],
+)
+def test_a_positive_class_that_makes_no_sense_is_refused(scoring: str, schema: Schema, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        positive_class("healthy", scoring, schema)
+
+
+@pytest.mark.parametrize("family", ["svm", "hgb", "mlp"])
+def test_another_positive_class_is_what_search_confirmation_comparison_and_model_are_asked_for(family: str) -> None:
+    """The same rows with their labels' order turned around are scored alike, to the last digit of a search."""
+    tables = {
+        name: two_moons(60, seed).replace({"kind": {"upper": "b", "lower": "a"}}) for name, seed in (("n", 1), ("s", 2))
+    }
+    turned = {name: table.replace({"kind": {"a": "c"}}) for name, table in tables.items()}  # last without being told
+    request = Request(family=family, trials=2, folds=2, confirm=1, trainings=5, scoring="recall")
+
+    def run(tables: Mapping[str, pd.DataFrame], positive: str | None) -> Outcome:
+        gates = [gate(name, table) for name, table in tables.items()]
+        return drive(single_shot(replace(request, positive=positive)), in_process(gates))
+
+    told, known, other = run(tables, "a"), run(turned, None), run(tables, None)
+    assert told.schema is not None
+    assert told.schema.classes == ("b", "a")
+    losses = [
+        [
+            *(trial.loss for party in outcome.found.trials for trial in party.trials),
+            *(each.trial.loss for each in outcome.found.confirmed["n"]),
+            *(training.loss for training in outcome.trainings if training.loss is not None),
+        ]
+        for outcome in (told, known, other)
+    ]
+    assert losses[0] == losses[1]
+    assert losses[0] != losses[2]
+    assert "recall asks how well the class 'a' is found, as was asked for" in told.notes
+    result = result_of(told, request, {})
+    assert (result.positive, result.scored) == ("a", "recall of 'a'")
+    stored = unpack(told.model)
+    assert evaluate(stored, tables["n"], result).positive == "a"
 
 
 def test_a_run_with_a_scoring_of_numbers_ends_before_the_search() -> None:

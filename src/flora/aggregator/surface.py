@@ -92,6 +92,8 @@ def check_compatible(trials: Sequence[PartyTrials]) -> None:
         stated = [party for party in ordered if getattr(party, field) is not None]
         for party in stated[1:]:
             _check_same(f"the {field}", stated[0], getattr(stated[0], field), party, getattr(party, field))
+    for party in ordered[1:]:
+        _check_same("the positive class (--positive)", ordered[0], ordered[0].positive, party, party.positive)
 
 
 def _check_same_space(one: PartyTrials, other: PartyTrials) -> None:

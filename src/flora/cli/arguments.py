@@ -89,6 +89,9 @@ def add_search(parser: Any) -> None:
     search.add_argument("--cv", type=int, default=Request.folds, metavar="K", help="folds (%(default)s)")
     search.add_argument("--task", choices=TASKS, default=Request.task, help="(guessed from the target)")
     search.add_argument("--scoring", metavar="NAME", help="any scikit-learn scorer (balanced_accuracy or r2)")
+    search.add_argument(
+        "--positive", metavar="LABEL", help="of two classes, the one that f1, precision and recall ask for (the last)"
+    )
     search.add_argument("--sampler", choices=SAMPLERS, default=Request.sampler, help="(%(default)s)")
     search.add_argument(
         "--race",

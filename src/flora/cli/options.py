@@ -54,6 +54,7 @@ class SearchOptions:
     cv: int
     task: Task | None
     scoring: str | None
+    positive: str | None
     sampler: str
     race: bool
     seed: int
@@ -67,6 +68,7 @@ class SearchOptions:
             task=self.task,
             schema=table.consortium_schema(),
             scoring=self.scoring,
+            positive=self.positive,
             trials=self.trials,
             seconds=self.seconds,
             folds=self.cv,

@@ -20,7 +20,7 @@ from flora.problem.path import fits_in, path_of
 from flora.problem.plan import SearchPlan
 from flora.problem.trials import PartyTrials, check_party_name
 from flora.program.request import Request
-from flora.program.scoring import check_scoring
+from flora.program.scoring import check_scoring, positive_class, scoring_notes
 
 if TYPE_CHECKING:
     from flora.party.party import Party  # what sees rows is imported where a command runs
@@ -85,7 +85,10 @@ def _step(party: "Party", request: Request) -> tuple[Search, tuple[str, ...]]:
         raise TypeError("a description has a schema")
     plan = request.plan(schema.task)
     check_scoring(plan.scoring, None if len(schema.classes) == 1 else schema)
-    return Search(plan, request.schema), described.notes
+    plan = replace(plan, positive=positive_class(request.positive, plan.scoring, schema))
+    chosen = schema.with_positive(plan.positive)
+    notes = scoring_notes(plan.scoring, chosen, chosen=plan.positive is not None)
+    return Search(plan, request.schema), (*notes, *described.notes)
 
 
 def _show(found: PartyTrials, plan: SearchPlan, notes: Sequence[str], out: Path, storage: Path) -> None:

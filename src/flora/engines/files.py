@@ -12,6 +12,7 @@ from flora.core.documents import contents, format_in, named_format
 from flora.errors import FloraError, TrialsError
 from flora.problem.messages import Confirm, ConfirmReply, Reply, Search, SearchReply, Step
 from flora.problem.plan import SearchPlan
+from flora.problem.schema import Task
 from flora.problem.trials import PartyTrials
 from flora.problem.wire import REPLY, STEP, Letter, read_letter, read_step, step_text
 from flora.program.drive import Ask
@@ -105,7 +106,10 @@ def plan_of(trials: Sequence[PartyTrials], seed: int) -> SearchPlan | None:
         return None
     if not first.space.default:
         return None
-    return SearchPlan(first.family, first.task, first.space, first.scoring, folds=max(folds), seed=seed)  # type: ignore[arg-type]
+    task: Task = "classification" if first.task == "classification" else "regression"
+    return SearchPlan(
+        first.family, task, first.space, first.scoring, folds=max(folds), seed=seed, positive=first.positive
+    )
 
 
 def read_step_file(path: Path) -> Step:

@@ -38,6 +38,13 @@ class Rows:
         """Return the rows at ``index``."""
         return Rows(self.X[index], self.y[index], self.schema, None if self.weights is None else self.weights[index])
 
+    def with_positive(self, label: Label | None) -> "Rows":
+        """Return the same rows with a class as the last of two; of one class only, nothing is asked of the last."""
+        schema = self.schema if len(self.schema.classes) == 1 else self.schema.with_positive(label)
+        if schema.classes == self.schema.classes:
+            return self
+        return Rows(self.X, 1 - self.y, schema, self.weights)
+
     @property
     def weight(self) -> float:
         """What all rows weigh together: their number where they have no weights."""

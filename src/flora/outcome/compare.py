@@ -11,6 +11,7 @@ SETTINGS = (
     "family",
     "task",
     "scoring",
+    "positive",
     "folds",
     "sampler",
     "seed",
@@ -63,7 +64,7 @@ def compare(first: Result, second: Result) -> SideBySide:
         _side_by_side(first.config, second.config),
         tuple(Line(name, one, _outcome(second)[name]) for name, one in _outcome(first).items()),
         _side_by_side(_gains(first), _gains(second)),
-        (first.scoring, first.space_digest) == (second.scoring, second.space_digest),
+        (first.scoring, first.positive, first.space_digest) == (second.scoring, second.positive, second.space_digest),
     )
 
 

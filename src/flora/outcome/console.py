@@ -37,6 +37,7 @@ from flora.outcome.explain import (
 from flora.outcome.narrow import whole
 from flora.outcome.numbers import SPACE, decimals, signed_with_error, with_error
 from flora.program.result import MeasuredGain, PartyResult, Result
+from flora.program.scoring import OF_ONE_CLASS, scoring_words
 
 if TYPE_CHECKING:
     from flora.outcome.evaluation import Evaluation
@@ -133,7 +134,7 @@ def _configs(result: Result) -> Table:
 
 def _parties(result: Result) -> Table:
     how = "measured on fresh folds" if result.measured else "as sent"
-    title = f"Loss at each party ({escape(result.scoring)}, {how})"
+    title = f"Loss at each party ({escape(result.scored)}, {how})"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("party")
     columns = ["default", "recommended", "gain"] if result.measured else ["best", "default"]
@@ -199,7 +200,8 @@ def show_evaluation(found: "Evaluation", console: Console) -> None:
     scores.add_column("value", justify="right", no_wrap=True)
     for figure in found.figures:
         error = "" if figure.error is None else f" ± {figure.error:.4f}"
-        scores.add_row(escape(figure.scoring), f"{figure.score:.4f}{error}")
+        asked = found.positive if figure.scoring in OF_ONE_CLASS else None
+        scores.add_row(escape(scoring_words(figure.scoring, asked)), f"{figure.score:.4f}{error}")
     console.print(scores)
     if found.confusion:
         console.print(_confusion(found))

@@ -15,6 +15,7 @@ from flora.models.rows import Rows, encode
 from flora.models.scored import score_of
 from flora.problem.schema import Label
 from flora.program.result import ModelScore, Result
+from flora.program.scoring import asked_class
 from flora.randomness import stream
 
 DRAWS = 100  # samples of the rows, with replacement: their spread is the score's standard error
@@ -54,6 +55,7 @@ class Evaluation:
     calibration: tuple[CalibrationBin, ...] = ()
     calibration_error: float | None = None  # how far confidence and being right lie apart, by rows
     in_training: ModelScore | None = None  # what the run itself measured, of this config and of the default
+    positive: Label | None = None  # the class that f1 and friends ask for, where one of them is among the figures
     weight: str | None = None  # the column by which rows count in scores; confusion and calibration count rows
 
     def to_document(self) -> dict[str, Any]:
@@ -83,6 +85,7 @@ def evaluate(stored: StoredModel, table: pd.DataFrame, result: Result | None = N
         _confusion(rows.y, answers.astype(np.intp), count) if count else (),
         *_calibration(rows.y, chances),
         result.model_score if result else None,
+        next((asked for name in first if (asked := asked_class(name, schema)) is not None), None),
         schema.weight,
     )
 

@@ -80,7 +80,7 @@ def score_words(result: Result) -> str:
     score = with_error(found.score, found.standard_error, digits).replace(SPACE, " ")
     beside = f"; the defaults have {plain(found.default_score, digits)}" if result.verdict == "use" else ""
     return (
-        f"The model's {result.scoring} is {score} (standard error), by {found.folds} federated trainings that each "
+        f"The model's {result.scored} is {score} (standard error), by {found.folds} federated trainings that each "
         f"left out a part of all rows{beside}."
     )
 
@@ -93,7 +93,7 @@ def gain_words(result: Result) -> str:
     digits = decimals([gain.standard_error])
     low, high = signed(gain.low, digits), signed(gain.high, digits)
     return (
-        f"Expected gain in {result.scoring}: {signed(gain.estimate, digits)}, from {low} to {high} "
+        f"Expected gain in {result.scored}: {signed(gain.estimate, digits)}, from {low} to {high} "
         f"({gain.level:.0%} interval)."
     )
 

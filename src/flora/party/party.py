@@ -104,12 +104,16 @@ class Party:
             case Train():
                 return self._train(step, collective)
 
+    def _local_rows(self, step: Search | Confirm | Certify) -> Rows:
+        """Return the rows for measurements of this party's own."""
+        return self.source.local_rows(step.plan.task, step.schema).with_positive(step.plan.positive)
+
     def _describe(self, step: Describe) -> DescribeReply:
         schema, rows, notes = self.source.described(step.task, step.schema)
         return DescribeReply(self.name, rows, None if step.schema else schema, tuple(notes))
 
     def _search(self, step: Search) -> SearchReply:
-        plan, rows = step.plan, self.source.local_rows(step.plan.task, step.schema)
+        plan, rows = step.plan, self._local_rows(step)
         why = no_folds(rows)
         if why:
             note = f"{why}: it cannot search, and takes part in the training"
@@ -131,7 +135,7 @@ class Party:
         return SearchReply(self.name, len(rows), trials, (*fewer, *_ended_early(trials, plan, family)))
 
     def _confirm(self, step: Confirm) -> ConfirmReply:
-        rows = self.source.local_rows(step.plan.task, step.schema)
+        rows = self._local_rows(step)
         family = self.families(step.plan.family)
         if no_folds(rows):
             return ConfirmReply(self.name, len(rows), ())
@@ -139,7 +143,7 @@ class Party:
         return ConfirmReply(self.name, len(rows), measured)
 
     def _certify(self, step: Certify, collective: Collective) -> CertifyReply:
-        plan, local = step.plan, self.source.local_rows(step.plan.task, step.schema)
+        plan, local = step.plan, self._local_rows(step)
         rows = self.rows(step.schema)
         with one_thread():
             encoding = fit_encoding(rows, collective)  # with all parties: the same statistics everywhere

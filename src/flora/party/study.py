@@ -147,6 +147,7 @@ class Study:
             tuple(failed),
             plan.family,
             plan.task,
+            plan.positive,
         )
 
 

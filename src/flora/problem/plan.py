@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 from flora.core.codec import to_document
 from flora.core.rules import Rule, Sentence, check
 from flora.errors import InputError
-from flora.problem.schema import Task
+from flora.problem.schema import Label, Task
 from flora.problem.space import SearchSpace
 
 TASKS: tuple[Task, ...] = get_args(Task)
@@ -31,6 +31,7 @@ class SearchPlan:
     paths: bool = True  # one fit counts for all that it passes through; off, every trial is one pair, as in the paper
     race: bool = False  # a config that is behind the best with confidence need not have all folds
     seconds: Annotated[float, POSITIVE] | None = None  # for the fits of a search: whatever comes first, they or trials
+    positive: Label | None = None  # the class that f1 and friends ask for; None: the last by order
 
     def __post_init__(self) -> None:
         check(self)
@@ -45,6 +46,8 @@ class SearchPlan:
     def identity(self) -> str:
         """Return what must stay the same for a search to be continued; only its length, budget and T' may change."""
         document = {k: v for k, v in to_document(self).items() if k not in ("trials", "send", "seconds")}
+        if self.positive is None:  # so that a search of before goes on
+            del document["positive"]
         return json.dumps(document, sort_keys=True)
 
 

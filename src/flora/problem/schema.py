@@ -71,6 +71,16 @@ class Schema:
         """The columns' names, in order."""
         return tuple(column.name for column in self.columns)
 
+    def with_positive(self, label: Label | None) -> Self:
+        """Return the same with a class as the last of two: scores of one class are asked of the last."""
+        if label is None or self.classes[-1:] == (label,):
+            return self
+        if len(self.classes) != 2 or (type(label), label) not in {(type(each), each) for each in self.classes}:
+            raise DataError(
+                f"target {self.target!r}: the positive class is one of two, {list(self.classes)[:5]}, got {label!r:.80}"
+            )
+        return replace(self, classes=tuple(reversed(self.classes)))
+
     @property
     def categorical(self) -> tuple[int, ...]:
         """The indices of the categorical columns."""

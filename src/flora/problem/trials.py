@@ -15,6 +15,7 @@ from flora.core.documents import Format
 from flora.core.rules import Amount, Count, Measure, Name, check
 from flora.errors import InputError, TrialsError
 from flora.problem.imported_trials import Columns, pairs_of_csv, pairs_of_study
+from flora.problem.schema import Label
 from flora.problem.score_range import fault_of_loss
 from flora.problem.space import Config, SearchSpace
 
@@ -62,6 +63,7 @@ class PartyTrials:
     failed: tuple[FailedTrial, ...] = ()
     family: Name | None = None
     task: Name | None = None
+    positive: Label | None = None  # the class that the scoring asks for, where the plan says so
 
     def __post_init__(self) -> None:
         check_party_name(self.party)
@@ -108,6 +110,8 @@ class PartyTrials:
     def to_document(self) -> dict[str, Any]:
         """Return all that leaves the party, as JSON's types."""
         header = {name: getattr(self, name) for name in ("party", "rows", "family", "task", "scoring")}
+        if self.positive is not None:
+            header["positive"] = self.positive
         document = {
             **header,
             "space": self.space,

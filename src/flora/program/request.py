@@ -12,7 +12,7 @@ from flora.models import family_of
 from flora.party.samplers import check_sampler
 from flora.problem.family import FEDERATED, OWN, Family, space_of
 from flora.problem.plan import SearchPlan, at_least
-from flora.problem.schema import Schema, Task, check_several
+from flora.problem.schema import Label, Schema, Task, check_several
 from flora.problem.space import SearchSpace
 from flora.problem.space_formats import parameters_of
 
@@ -34,6 +34,7 @@ class Request:
     task: Task | None = None
     schema: Schema | None = None  # given by the consortium: then nothing leaves in the schema step
     scoring: Sentence | None = None
+    positive: Label | None = None  # the class that f1 and friends ask for; None: the last by order
     trials: int = 100
     folds: int = 10
     sampler: Sentence = "tpe"
@@ -93,6 +94,7 @@ class Request:
             self.seed,
             race=self.race,
             seconds=self.seconds,
+            positive=self.positive,
         )
 
 

@@ -16,10 +16,11 @@ from flora.core.codec import FLAT, to_document, to_json
 from flora.core.documents import Format
 from flora.core.rules import check
 from flora.problem.path import fits_in
-from flora.problem.schema import Schema
+from flora.problem.schema import Label, Schema
 from flora.problem.space import Config, SearchSpace
 from flora.problem.trials import Gain, PartyTrials, loss_of
 from flora.program.request import Request
+from flora.program.scoring import asked_class, scoring_words
 from flora.program.single_shot import Outcome
 
 MODEL = "model.flora"
@@ -211,9 +212,15 @@ class Result:
     certificate: Mapping[str, Any] | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     command: str | None = None
+    positive: Label | None = None  # the class that the scoring asks for, where it asks for one
 
     def __post_init__(self) -> None:
         check(self)
+
+    @property
+    def scored(self) -> str:
+        """The scoring in words: which class it asks for, where it asks for one."""
+        return scoring_words(self.scoring, self.positive)
 
     @property
     def measured(self) -> bool:
@@ -282,6 +289,7 @@ def result_of(outcome: Outcome, request: Request, seconds: Mapping[str, float]) 
         notes=outcome.notes,
         certificate=to_json(outcome.certificate.to_json()) if outcome.certificate else None,
         seconds={name: round(value, 3) for name, value in seconds.items()},
+        positive=first.positive if outcome.schema is None else asked_class(first.scoring, outcome.schema),
     )
 
 

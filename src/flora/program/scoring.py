@@ -1,7 +1,7 @@
 """Which scorings go with which target: what cannot be scored is refused before anything runs."""
 
 from flora.errors import InputError
-from flora.problem.schema import Schema
+from flora.problem.schema import Label, Schema
 
 OF_CLUSTERS = frozenset(
     {
@@ -17,11 +17,12 @@ OF_NUMBERS = frozenset(
         "neg_root_mean_squared_error", "neg_root_mean_squared_log_error", "r2",
     }
 )  # fmt: skip
-OF_TWO_CLASSES = frozenset(  # they ask how well one of two classes is found: the last, by order
+OF_TWO_CLASSES = frozenset(  # they ask how well one of two classes is found
     {
         "f1", "jaccard", "neg_negative_likelihood_ratio", "positive_likelihood_ratio", "precision", "recall",
     }
 )  # fmt: skip
+OF_ONE_CLASS = OF_TWO_CLASSES | {"average_precision"}  # of several classes that is their mean
 WITHOUT_WEIGHTS = frozenset(  # a test holds it to scikit-learn's
     {"max_error", "neg_max_error", "neg_negative_likelihood_ratio", "positive_likelihood_ratio"}
 )
@@ -49,9 +50,43 @@ def check_scoring(scoring: str, schema: Schema | None = None) -> None:
         )
 
 
-def scoring_notes(scoring: str, schema: Schema) -> tuple[str, ...]:
+def positive_class(asked: Label | None, scoring: str, schema: Schema) -> Label | None:
+    """Return the class that a scoring asks for, as the schema writes it; None where that is the last by order anyway.
+
+    A schema that the consortium gives may list its classes in another order: then its last is meant.
+    """
+    classes, one = schema.classes, asked_class(scoring, schema) is not None
+    if asked is None:
+        return classes[-1] if one and classes != tuple(sorted(classes)) else None
+    if not one:
+        has = f"{schema.target!r} has {len(classes)}" if classes else f"{schema.target!r} is a number"
+        two = f"{scoring!r} asks for none" if len(classes) == 2 else has
+        raise InputError(f"a positive class (--positive) goes with two classes and a scoring such as f1, and {two}")
+    found = [label for label in classes if str(label) == str(asked)]
+    if not found:
+        raise InputError(f"the positive class must be one of {list(classes)}, got {asked!r:.80}")
+    return found[0]
+
+
+def scoring_notes(scoring: str, schema: Schema, *, chosen: bool = False) -> tuple[str, ...]:
     """Return what is to be said of a scoring: by what rows count, and which class it asks for."""
     notes = () if schema.weight is None else (f"rows count by {schema.weight!r}, in trainings and in scores",)
-    if scoring not in OF_TWO_CLASSES or len(schema.classes) != 2:
+    positive = asked_class(scoring, schema)
+    if positive is None:
         return notes
-    return (*notes, f"{scoring} asks how well the class {schema.classes[1]!r} is found, the last by order")
+    why = "as was asked for" if chosen else "the last by order; --positive names another"
+    return (*notes, f"{scoring} asks how well the class {positive!r} is found, {why}")
+
+
+def scoring_words(scoring: str, positive: Label | None) -> str:
+    """Return a scoring as a person reads it.
+
+    >>> scoring_words("f1", "ill"), scoring_words("accuracy", None)
+    ("f1 of 'ill'", 'accuracy')
+    """
+    return scoring if positive is None else f"{scoring} of {positive!r}"
+
+
+def asked_class(scoring: str, schema: Schema) -> Label | None:
+    """Return the class that a scoring asks for, the last of two; None where it asks for none."""
+    return schema.classes[-1] if scoring in OF_ONE_CLASS and len(schema.classes) == 2 else None

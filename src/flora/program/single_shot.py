@@ -37,7 +37,7 @@ from flora.problem.space import Config
 from flora.problem.trials import PartyTrials
 from flora.program.drive import Program, asked
 from flora.program.request import Families, Request
-from flora.program.scoring import check_scoring, scoring_notes
+from flora.program.scoring import check_scoring, positive_class, scoring_notes
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,15 @@ def recommend(request: Request, families: Families = family_of) -> Program[Outco
         raise InputError("the certificate counts all rows the same: leave out --certificate, or --weight")
     if families is family_of:  # a scikit-learn user's scorer need not have a name
         check_scoring(plan.scoring, schema)
+        plan = replace(plan, positive=positive_class(request.positive, plan.scoring, schema))
+        schema = schema.with_positive(plan.positive)
     found, searched = yield from search(plan, schema, request, families(plan.family))
     found = yield from confirm(found, plan, schema, request)
     found, comparison, trainings = yield from compare(found, plan, schema, request)
     certificate = (yield from bound(found, plan, schema, request)) if request.certificate else None
     replies: list[Reply] = [*described, *searched]
     notes = tuple(f"{reply.party}: {note}" for reply in replies for note in reply.notes)
-    notes = (*scoring_notes(plan.scoring, schema), *notes)
+    notes = (*scoring_notes(plan.scoring, schema, chosen=plan.positive is not None), *notes)
     return Outcome(found, plan, schema, trainings, b"", notes, certificate, comparison)
 
 
@@ -212,6 +214,13 @@ def _checked(trials: PartyTrials, plan: SearchPlan) -> PartyTrials:
     """Return a party's trials, checked to be what was asked for."""
     if trials.space.digest != plan.space.digest or trials.scoring != plan.scoring:
         raise TrialsError(f"party {trials.party!r} sent trials of another space or scoring ({trials.scoring})")
+    if trials.positive != plan.positive:
+        asked = [
+            f"{label!r}" if label is not None else "the last by order" for label in (plan.positive, trials.positive)
+        ]
+        raise TrialsError(
+            f"party {trials.party!r} sent trials of another positive class (--positive): {asked[1]}, not {asked[0]}"
+        )
     return trials
 
 

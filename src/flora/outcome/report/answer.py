@@ -89,7 +89,7 @@ def _model(result: Result) -> Html:
     digits = decimals(score.error for score in found)
     scale = Extent.over([end for score in found for end in score.ends])
     rows = [[score.name, _score_strip(score, scale), with_error(score.value, score.error, digits)] for score in found]
-    caption = f"{result.scoring}: higher is better; the line is one standard error, small ticks are single parties"
+    caption = f"{result.scored}: higher is better; the line is one standard error, small ticks are single parties"
     words = [found[0].words, *(score.words for score in found[1:] if score.words and score.words != found[0].words)]
     body = table(caption, ["", "", "score"], rows, numbers=1, kind="few strips")
     return _card("How good is the model?", body, element("p", " ".join(filter(None, words)), class_="soft"))
@@ -148,7 +148,7 @@ def _all_gains(result: Result) -> Html:
     zero = share(scale.place(0.0))
     line = element("line", x1=zero, x2=zero, y1=0, y2=22, class_="zero")
     low, high = signed(min(gains), digits), signed(max(gains), digits)
-    ends = element("p", f"from {low} to {high} in {result.scoring}; the upright line is no gain", class_="soft")
+    ends = element("p", f"from {low} to {high} in {result.scored}; the upright line is no gain", class_="soft")
     return element("div", strip(line, *ticks), ends, class_="spread")
 
 

@@ -47,7 +47,7 @@ def page(result: Result, trials: Sequence[PartyTrials]) -> str:
         evidence.reproduction(run),
         words(),
     ]
-    subject = f"{result.family or 'a model'}, {result.scoring}, {counted(len(run.trials), 'party', 'parties')}"
+    subject = f"{result.family or 'a model'}, {result.scored}, {counted(len(run.trials), 'party', 'parties')}"
     head = f"FLoRA's report of a run: {subject}, seed {result.seed}."
     data = {"map": drawn, "texts": trial_texts(run)}
     foot = f"Made by FLoRA {result.versions.get('flora', '')}."

@@ -56,7 +56,7 @@ def gains(result: Result) -> list[Html]:
         if trained
         else f"The gain of all parties is made of the parties' own measurements. {basis(result)}"
     )
-    heads = ["", f"gain in {result.scoring}; the upright line is no gain", "gain"]
+    heads = ["", f"gain in {result.scored}; the upright line is no gain", "gain"]
     over = f"Over all parties, with its {gain.level:.0%} interval"
     source = "federated models of both configs" if trained else "of the parties' measurements"
     own = "At each party, by its own measurement on its own rows, with one standard error"

@@ -61,7 +61,7 @@ def _losses(run: Analysis) -> Html:
             seen = entry.measured
             cells.append(NONE if seen is None else signed_with_error(seen.gain, seen.gain_error, digits))
         rows.append([entry.name, number(entry.rows), entry.trials, entry.failed_trials, *cells])
-    caption = f"Losses at each party (a loss is {_loss_of(result.scoring)}: lower is better)"
+    caption = f"Losses at each party (a loss is {_loss_of(result.scored)}: lower is better)"
     words = "± is one standard error over the folds. A best loss is that of the folds it was searched on: it flatters."
     fresh = " Default and recommended were measured on fresh folds." if measured else ""
     whole = table(caption, head, rows, numbers=len(head) - 1)

@@ -43,8 +43,8 @@ dist: .venv/runtime          ## the wheel and the source archive, in dist/
 dist-test: dist              ## a clean environment with the wheel alone runs the demonstration and a tune
 	rm -rf $(DIST_VENV)
 	$(PYTHON) -m venv $(DIST_VENV)
-	$(DIST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	$(DIST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps dist/*.whl
+	$(DIST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.txt
+	$(DIST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps dist/*.whl
 	$(DIST_VENV)/bin/python -I scripts/try_wheel.py
 
 matrix: dist                 ## dist-test with each Python of PYTHONS that is here; those that are not are named
@@ -64,13 +64,13 @@ lock:                        ## pin all versions anew, with hashes (needs uv)
 .venv/runtime: requirements.txt pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "FLoRA needs Python 3.11 or newer: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --no-build-isolation --editable .
 	touch $@
 
 .venv/dev: .venv/runtime requirements-dev.txt lab/pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable lab
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --no-build-isolation --editable lab
 	touch $@
 
 clean:

@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from flora.engines.files import CarriedFiles, read_files, with_files
 from flora.errors import DataError, InputError
 from flora.outcome.console import show_result
 from flora.outcome.folder import RunFolder
+from flora.outcome.live import told_in
 from flora.outcome.progress import run_progress
 from flora.problem.messages import Reply, Step
 from flora.problem.plan import at_least
@@ -162,7 +164,10 @@ def tune(
 
     folder = RunFolder(work.out, _identity(tables, table, request))
     seconds: dict[str, float] = {}
-    with workers(work.jobs) as spread, run_progress(sorted(tables), messages, quiet=work.json) as progress:
+    with ExitStack() as stack:
+        spread = stack.enter_context(workers(work.jobs))
+        progress = stack.enter_context(run_progress(sorted(tables), messages, quiet=work.json))
+        stack.enter_context(told_in(folder.path, progress, request))
         gates = [
             Gate(Party(name, source, folder.study(name), progress.counting(name, spread), progress.report))
             for name, source in tables.items()

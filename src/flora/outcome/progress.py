@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from flora.core.workers import Map
-from flora.problem.messages import Certify, Confirm, Reply, Search, Step
+from flora.problem.messages import Confirm, Reply, Search, Step, Train
+from flora.problem.plan import SearchPlan
 from flora.program.drive import Ask
 
 A = TypeVar("A")
@@ -38,6 +39,7 @@ class Stage:
     total: int | None = None  # None: nobody knows beforehand
     done: dict[str, int] = field(default_factory=dict)  # by party
     began: float = field(default_factory=time.monotonic)
+    seconds: float | None = None  # once it has ended
 
     @property
     def count(self) -> int:
@@ -46,12 +48,21 @@ class Stage:
 
     def line(self) -> str:
         """Return how far it is, in words, with an estimate of what is left where there is one."""
-        seconds = time.monotonic() - self.began
-        far = f" {self.count} of {self.total}" if self.total else ""
-        left = ""
-        if self.total and 0 < self.count < self.total:
-            left = f", about {seconds * (self.total - self.count) / self.count:.0f} s left"
-        return f"{self.words}{far}, {seconds:.0f} s{left}"
+        far = f" {self.count} of {self.total}" if self.total and self.name != Train.name else ""
+        left = "" if self.left is None else f", about {self.left:.0f} s left"
+        return f"{self.words}{far}, {self.taken:.0f} s{left}"
+
+    @property
+    def taken(self) -> float:
+        """The seconds since it began; those of all trainings, where it is one of them."""
+        return time.monotonic() - self.began if self.seconds is None else self.seconds
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left, by what was done so far; None where nobody can say."""
+        if self.seconds is not None or not self.total or not 0 < self.count < self.total:
+            return None
+        return self.taken * (self.total - self.count) / self.count
 
 
 class RunProgress:
@@ -60,7 +71,9 @@ class RunProgress:
     def __init__(self, parties: Sequence[str], show: Callable[[Stage], None]) -> None:
         self.parties, self.show = tuple(parties), show
         self.stage = Stage("", "begins")
-        self.steps = 0
+        self.past: list[Stage] = []  # steps that have ended; all trainings are one
+        self.plan: SearchPlan | None = None
+        self.trained = 0
         self._lock = Lock()
 
     def report(self, party: str, done: int, total: int) -> None:
@@ -77,7 +90,7 @@ class RunProgress:
         def told(step: Step) -> list[Reply]:
             self._begin(step)
             replies = list(ask(step))
-            self._enter(Stage("", BETWEEN))
+            self._end()
             return replies
 
         return told
@@ -96,12 +109,33 @@ class RunProgress:
         return counted
 
     def _begin(self, step: Step) -> None:
+        if isinstance(step, Train):
+            self._begin_training(step)
+            return
+        self.plan = step.plan if isinstance(step, Search) else self.plan
         total = (len(step.configs) + 1) * len(self.parties) if isinstance(step, Confirm) else None
-        words = WORDS.get(step.name, step.name)
-        if step.together and not isinstance(step, Certify):
-            self.steps += 1
-            words = f"{words} {self.steps}"
-        self._enter(Stage(step.name, words, total))
+        self._enter(Stage(step.name, WORDS.get(step.name, step.name), total))
+
+    def _begin_training(self, step: Train) -> None:
+        """Count the trainings: two in each fold of a comparison, or one where nothing is compared, and the last."""
+        self.trained += 1
+        each = 2 if step.fold == (self.trained - 1) // 2 else 1
+        total = each * step.folds + 1 if step.folds else self.trained
+        words = f"training {self.trained} of {total}" if total > 1 else f"training {self.trained}"
+        before = [stage for stage in self.past if stage.name == Train.name]
+        self.past = [stage for stage in self.past if stage.name != Train.name]
+        began = {"began": before[0].began} if before else {}
+        self._enter(Stage(Train.name, words, total, {"": self.trained - 1}, **began))
+
+    def _end(self) -> None:
+        with self._lock:
+            ended = self.stage
+            if ended.name == Train.name:
+                ended.done = {"": self.trained}
+            ended.seconds = time.monotonic() - ended.began
+            self.past.append(ended)
+            self.show(ended)
+        self._enter(Stage("", BETWEEN))
 
     def _enter(self, stage: Stage) -> None:
         with self._lock:
@@ -135,6 +169,8 @@ def _bars(parties: Sequence[str], console: Console) -> Iterator[RunProgress]:
                 tasks[key] = bars.add_task(words, total=total, count="")
             count = f"{done}/{total}" if total else ""
             bars.update(tasks[key], completed=done, total=total, count=count)  # type: ignore[arg-type]
+            if not party:  # trainings share a bar
+                bars.update(tasks[key], description=stage.words)  # type: ignore[arg-type]
 
         def show(stage: Stage) -> None:
             for key, task in tasks.items():  # what has ended stands still, and the aggregator's pauses go

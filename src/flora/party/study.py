@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
 import numpy as np
 import optuna
@@ -123,7 +124,7 @@ class Study:
 
         return remembered
 
-    def _trial(self, pair: Tried, rows: int) -> Trial:
+    def trial_of(self, pair: Tried, rows: int) -> Trial:
         """Return what a config came to. One that was not finished has an estimate, which no score need be."""
         loss, error = pair.loss_and_error()
         return Trial(pair.config, possible_loss(self.plan.scoring, loss), error, len(pair.fold_losses), rows)
@@ -136,7 +137,7 @@ class Study:
             if one.failure is not None:
                 failed.append(FailedTrial(one.config, one.failure.split(":")[0]))
                 continue
-            trials += [self._trial(pair, rows) for pair in one.apart()]
+            trials += [self.trial_of(pair, rows) for pair in one.apart()]
         plan = self.plan
         return PartyTrials(
             self.party,
@@ -149,6 +150,21 @@ class Study:
             plan.task,
             plan.positive,
         )
+
+
+def stored_trials(storage: Path, plan: SearchPlan, party: str) -> list[Trial]:
+    """Return what a search that may be under way has tried so far; the file is read only, and nobody is kept out."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    database = optuna.storages.RDBStorage(
+        f"sqlite:///file:{quote(str(storage.resolve()))}?mode=ro&uri=true", skip_table_creation=True
+    )
+    try:
+        file = optuna.load_study(storage=database, study_name=party)
+        study = Study(plan, party, file, None, plan.space)
+        known = [one for one in study.tried(plan.trials) if one.failure is None]
+        return [study.trial_of(pair, 1) for one in known for pair in one.apart()]
+    finally:
+        database.engine.dispose()
 
 
 def _measured(stored: FrozenTrial) -> list[tuple[Config, list[float]]]:

@@ -86,11 +86,16 @@ def _heterogeneity(gamma: Any) -> list[Any]:
     return [name, f" = {float(gamma):.3g}{words}"]
 
 
-def legend(run: Survey) -> Html:
-    """Return what the marks mean."""
-    count = len(run.trials)
-    marks = [("mark plain", "│", "recommended (★ on the map)"), ("mark plain", "┆", "default (✖ on the map)")]
-    marks.append(("mark plain", "◯", "the best trial of a party"))
+MARKS = (  # the class, the sign and the words of each
+    ("mark plain", "│", "recommended (★ on the map)"),
+    ("mark plain", "┆", "default (✖ on the map)"),
+    ("mark plain", "◯", "the best trial of a party"),
+)
+
+
+def legend(run: Survey, first: Sequence[tuple[str, str, str]] = MARKS) -> Html:
+    """Return what the marks mean; those of the parties come last."""
+    count, marks = len(run.trials), list(first)
     if count <= MOST_MARKS:
         named = zip(run.trials, SYMBOLS, strict=False)
         marks += [(f"mark {party_kind(k, count)}", glyph, party.party) for k, (party, glyph) in enumerate(named)]

@@ -69,3 +69,25 @@ def test_elsewhere_a_line_every_so_often(monkeypatch: pytest.MonkeyPatch) -> Non
         while "search" not in console.file.getvalue():  # type: ignore[attr-defined]
             time.sleep(0.01)
     assert "search 2 of 8, 30 s, about 90 s left" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_run_that_is_driven_elsewhere_is_followed_by_what_its_aggregator_says() -> None:
+    told: list[str] = []
+    progress = RunProgress(["a", "b"], lambda stage: told.append(stage.line().rsplit(", ", stage.left is not None)[0]))
+
+    def says(step: str, number: int, a: tuple[int, int] = (0, 0), **more: int) -> None:
+        parties = {name: {"done": done, "total": total} for name, (done, total) in (("a", a), ("b", (0, 0)))}
+        progress.follow({"step": step, "number": number, "parties": parties, **more})
+
+    says("describe", 1)
+    says("search", 2)
+    says("search", 2, (3, 10))
+    says("confirm", 3, (1, 9))
+    says("train", 4, training=4, fold=1, folds=5)  # one who came late knows which one it is
+    says("train", 5, training=5, fold=2, folds=5)
+    lines = [line.split(", ")[0] for line in told]
+    assert "search 3 of 20" in lines
+    assert "confirmation: configs measured 1 of 18" in lines
+    assert [line for line in lines if line.startswith("train")][-1] == "training 5 of 11"
+    assert progress.stage.count == 4  # trainings done, of 11
+    assert [stage.name for stage in progress.past] == ["describe", "search", "confirm"]

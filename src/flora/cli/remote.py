@@ -23,8 +23,9 @@ from flora.engines.nvflare.job import Run
 from flora.engines.nvflare.kits import make_kits
 from flora.engines.nvflare.remote import Follower, run_for
 from flora.errors import InputError
-from flora.outcome.console import progress_bars, show_result
+from flora.outcome.console import show_result
 from flora.outcome.folder import RunFolder
+from flora.outcome.progress import run_progress
 from flora.party.split import split
 from flora.program.request import Request
 
@@ -65,8 +66,8 @@ def tune_consortium(options: "TuneOptions") -> dict[str, Any]:
 def tune_remotely(kit: Kit, run: Run, work: WorkOptions, *, quorum: int | None, wait: float) -> dict[str, Any]:
     """Run a request at a kit's consortium, and write and show what came of it."""
     folder = RunFolder(work.out, {**run.identity, "parties": list(run.parties)})
-    with stoppable(), progress_bars(run.parties, messages) as progress:
-        fetched = Follower(kit, run, note, progress, quorum, wait).follow()
+    with stoppable(), run_progress(run.parties, messages, quiet=work.json) as progress:
+        fetched = Follower(kit, run, note, progress.follow, quorum, wait).follow()
     folder.begin()
     result = replace(fetched.result, command=work.typed)
     folder.finish(result, fetched.trials, fetched.model)

@@ -1,11 +1,11 @@
 """How far a run is, step by step: bars in a terminal, and elsewhere a line every few seconds."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -27,6 +27,7 @@ WORDS = {
     "certify": "certificate",
     "train": "training",
 }
+COUNTED = (Search.name, Confirm.name)  # steps in which parties say how far they are
 BETWEEN = "the aggregator decides"
 
 
@@ -74,6 +75,7 @@ class RunProgress:
         self.past: list[Stage] = []  # steps that have ended; all trainings are one
         self.plan: SearchPlan | None = None
         self.trained = 0
+        self._elsewhere: tuple[str, int] | None = None  # the step of a run that another machine drives
         self._lock = Lock()
 
     def report(self, party: str, done: int, total: int) -> None:
@@ -108,19 +110,38 @@ class RunProgress:
 
         return counted
 
+    def follow(self, status: Mapping[str, Any]) -> None:
+        """Take the aggregator's word on a run that it drives: the step, its number, and each party's counts."""
+        now = str(status["step"]), int(status.get("number", 0))
+        if now != self._elsewhere:
+            if self._elsewhere is not None:
+                self._end()
+            self._elsewhere = now
+            if now[0] == Train.name:
+                self._begin_training(*(int(status.get(key, 0)) for key in ("training", "fold", "folds")))
+            else:
+                self._enter(Stage(now[0], WORDS.get(now[0], now[0])))
+        counts = {name: (int(entry["done"]), int(entry["total"])) for name, entry in status["parties"].items()}
+        most = max((total for _, total in counts.values()), default=0)
+        if now[0] in COUNTED and most:
+            with self._lock:
+                self.stage.done = {name: done for name, (done, total) in counts.items() if total}
+                self.stage.total = most * len(counts)
+                self.show(self.stage)
+
     def _begin(self, step: Step) -> None:
         if isinstance(step, Train):
-            self._begin_training(step)
+            self._begin_training(self.trained + 1, step.fold, step.folds)
             return
         self.plan = step.plan if isinstance(step, Search) else self.plan
         total = (len(step.configs) + 1) * len(self.parties) if isinstance(step, Confirm) else None
         self._enter(Stage(step.name, WORDS.get(step.name, step.name), total))
 
-    def _begin_training(self, step: Train) -> None:
+    def _begin_training(self, place: int, fold: int, folds: int) -> None:
         """Count the trainings: two in each fold of a comparison, or one where nothing is compared, and the last."""
-        self.trained += 1
-        each = 2 if step.fold == (self.trained - 1) // 2 else 1
-        total = each * step.folds + 1 if step.folds else self.trained
+        self.trained = place
+        each = 2 if fold == (self.trained - 1) // 2 else 1
+        total = each * folds + 1 if folds else self.trained
         words = f"training {self.trained} of {total}" if total > 1 else f"training {self.trained}"
         before = [stage for stage in self.past if stage.name == Train.name]
         self.past = [stage for stage in self.past if stage.name != Train.name]

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from nvflare.apis.shareable import Shareable
 
+from flora.core.workers import one_by_one
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.executor import FloraExecutor, masks_of
+from flora.engines.nvflare.executor import FloraExecutor, Pulse, counting, masks_of
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.site_settings import SiteSettings
 from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, fill
@@ -19,7 +20,7 @@ from flora.party.audit import verify
 from flora.party.consent import DataSource
 from flora.party.table import describe
 from flora.party.table_format import TableFormat
-from flora.problem.messages import Describe, DescribeReply, Search, Train
+from flora.problem.messages import Confirm, Describe, DescribeReply, Search, Train
 from flora.problem.plan import SearchPlan
 from flora.problem.wire import read_reply, step_text
 from tests.conftest import SVM_SPACE, two_moons
@@ -154,3 +155,14 @@ def test_a_training_whose_sums_would_show_this_party_s_share_is_refused(
     assert (answer.state, text) == ("refused", "")
     assert words in answer.words
     assert [entry.what for entry in verify(kit.state / "audit.jsonl")] == ["no reply"]
+
+
+def test_in_a_confirmation_the_configs_that_were_measured_are_counted() -> None:
+    plan = SearchPlan("svm", "classification", SVM_SPACE, "accuracy", trials=2, folds=2)
+    pulse = Pulse(Cell(), "server.run")
+    confirm = Confirm(plan, None, ({"C": 2.0, "gamma": 0.1, "tol": 1e-3},))
+    spread = counting(one_by_one, confirm, pulse)
+    assert (pulse.done, pulse.total) == (0, 2)
+    assert list(spread(abs, [-1, -2])) == [1, 2]
+    assert (pulse.done, pulse.total) == (1, 2)
+    assert counting(one_by_one, Search(plan), Pulse(Cell(), "server.run")) is one_by_one  # a search counts its trials

@@ -24,7 +24,7 @@ from flora.engines.nvflare.job import NAME, Run
 from flora.engines.nvflare.service import watch_parent
 from flora.engines.nvflare.tasks import StepHeader, answer_of, fill
 from flora.errors import FloraError, InputError
-from flora.problem.messages import Reply, Step
+from flora.problem.messages import Reply, Step, Train
 from flora.problem.wire import most_reply, read_reply, step_text
 from flora.program.drive import drive, timed
 from flora.program.journal import Journal
@@ -93,6 +93,7 @@ class FloraController(Controller):  # type: ignore[misc]
         self._asked: Asked | None = None
         self._hub: Hub | None = None
         self._number, self._seconds, self._traffic = 0, {}, {}  # type: ignore[var-annotated]
+        self._trainings = 0  # that the program has come to, those with answers included
 
     def start_controller(self, fl_ctx: Any) -> None:
         """Listen to the parties."""
@@ -160,6 +161,7 @@ class FloraController(Controller):  # type: ignore[misc]
     def _ask(self, step: Step) -> list[Reply]:
         """Ask those whose answer the journal does not have; in a training, all or nobody."""
         parties = self._plan.asked(training=step.name == "train")
+        self._trainings += isinstance(step, Train)
         known, missing = self._journal.known(step, parties)
         if not missing:
             self._foreground.say(f"{step.name}: the answers are there already")
@@ -168,6 +170,7 @@ class FloraController(Controller):  # type: ignore[misc]
         asked = self._asked = Asked(step, self._number, parties, missing)
         self._hub = Hub(self._number, parties, self._send) if step.together else None
         began = time.perf_counter()
+        self._heartbeats.forget_counts()
         self._foreground.say(f"{step.name}: asking {', '.join(asked.targets)}")
         self._collect(asked)
         if self._hub is not None:
@@ -274,7 +277,8 @@ class FloraController(Controller):  # type: ignore[misc]
         try:
             document = header_of(request)
             if party in self._plan.parties:
-                self._heartbeats.heard(party, (int(document["done"]), int(document["total"])))
+                counts = (int(document["done"]), int(document["total"])) if document["step"] == self._number else None
+                self._heartbeats.heard(party, counts)
         except (ValueError, KeyError, TypeError, OverflowError):
             return
 
@@ -297,7 +301,10 @@ class FloraController(Controller):  # type: ignore[misc]
             done, total = self._heartbeats.counts(party)
             parties[party] = {"state": states.get(party, "has answered"), "done": done, "total": total}
             parties[party]["silence"] = round(self._heartbeats.silence(party), 1)
-        return {"step": asked.step.name, "number": asked.number, "parties": parties}
+        training: dict[str, Any] = {}
+        if isinstance(asked.step, Train):
+            training = {"training": self._trainings, "fold": asked.step.fold, "folds": asked.step.folds}
+        return {"step": asked.step.name, "number": asked.number, "parties": parties, **training}
 
 
 def _party_of(request: Any) -> tuple[str, str]:

@@ -3,12 +3,12 @@
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nvflare.apis.executor import Executor
 from nvflare.apis.fl_constant import ReturnCode
@@ -16,7 +16,7 @@ from nvflare.apis.shareable import make_reply
 
 from flora.core.codec import to_document
 from flora.core.masks import Masking
-from flora.core.workers import workers
+from flora.core.workers import Map, workers
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, CellCollective, message
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.foreground import Foreground
@@ -30,15 +30,18 @@ from flora.party.consent import Consent
 from flora.party.gate import Gate
 from flora.party.party import Party
 from flora.party.table import open_table
-from flora.problem.messages import Search, Step
+from flora.problem.messages import Confirm, Search, Step
 from flora.problem.wire import STEP, read_step
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 BEAT_SECONDS = 1.0
 
 
 @dataclass
 class Pulse:
-    """Tells the aggregator every second that this party is alive, and how far its search is: counts only."""
+    """Tells the aggregator every second that this party is alive, and how far it is: counts only."""
 
     cell: Any
     hub: str
@@ -154,7 +157,21 @@ def _party(kit: Kit, settings: SiteSettings, step: Step, foreground: Foreground,
     source = settings.data
     table = open_table(source.path, source.target, source.drop, source.format, like=step.schema)
     with workers(settings.jobs) as spread:
-        yield Party(kit.name, table, _study(kit, settings, step), spread, progress)
+        yield Party(kit.name, table, _study(kit, settings, step), counting(spread, step, pulse), progress)
+
+
+def counting(spread: Map, step: Step, pulse: Pulse) -> Map:
+    """Return the same map, whose calls are counted where each of them measures one config."""
+    if not isinstance(step, Confirm):
+        return spread
+    pulse.total = len(step.configs) + 1
+
+    def counted(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
+        answers = spread(function, items)
+        pulse.done = min(pulse.done + 1, pulse.total)
+        return answers
+
+    return counted
 
 
 def _study(kit: Kit, settings: SiteSettings, step: Step) -> Path | None:

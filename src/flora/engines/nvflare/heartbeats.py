@@ -27,8 +27,13 @@ class Heartbeats:
             if counts is not None:
                 self._counts[party] = counts
 
+    def forget_counts(self) -> None:
+        """Begin a step: what parties said of the one before says nothing of it."""
+        with self._lock:
+            self._counts.clear()
+
     def counts(self, party: str) -> tuple[int, int]:
-        """Return the trials done and asked for, as the party last said."""
+        """Return the trials, or configs, done and asked for, as the party last said of this step."""
         with self._lock:
             return self._counts.get(party, (0, 0))
 

@@ -5,7 +5,7 @@ its search, so that the same run, submitted again, goes on from there.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ class Follower:
     kit: Kit
     run: Run
     say: Callable[[str], None]
-    progress: Callable[[str, int, int], None]
+    progress: Callable[[Mapping[str, Any]], None]  # is told what the aggregator says of the run
     quorum: int | None = None
     wait: float = 600.0  # seconds to wait for who is not there
     _since: float = field(default_factory=time.monotonic)
@@ -144,9 +144,7 @@ class Follower:
 
     def _show(self, status: dict[str, Any]) -> None:
         step, parties = status["step"], status["parties"]
-        for party, entry in parties.items():
-            if step == "search" and entry["total"]:
-                self.progress(party, entry["done"], entry["total"])
+        self.progress(status)
         silent = [p for p, entry in parties.items() if entry["state"] in ("quiet", "silent")]
         at_work = [p for p, entry in parties.items() if entry["state"] == "works"]
         words = [f"{', '.join(at_work)} at work"] * bool(at_work)

@@ -121,5 +121,5 @@ def test_the_surface_forms_from_searches_that_are_under_way(tmp_path: Path) -> N
 
 def test_before_there_are_trials_the_page_says_so() -> None:
     live = seen(RunProgress(["<b>a"], lambda _: None), REQUEST)
-    assert "when parties have tried" in pages.surface(forming(live, []))
+    assert "first few trials" in pages.surface(forming(live, []))
     assert "&lt;b&gt;a" in pages.steps(live, [])

@@ -1,6 +1,7 @@
 """The aggregator's memory: what was answered is not asked again, whatever was killed when."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +19,7 @@ from flora.problem.schema import Column, Schema
 from flora.problem.trials import PartyTrials, Trial
 from flora.problem.wire import reply_text
 from flora.program.drive import Ask, Program, drive
-from flora.program.journal import Journal
+from flora.program.journal import Journal, newest_search
 from flora.program.request import Request
 from flora.program.single_shot import single_shot
 from tests.conftest import SVM_SPACE, gate, two_moons
@@ -282,3 +283,18 @@ def test_a_run_killed_at_every_moment_goes_on_and_asks_nobody_twice(tmp_path: Pa
         assert asked.get("train", "abc") == "abc"
     assert outcomes[-1]["asked"] == []
     assert {len(outcome["kept"]) for outcome in outcomes} == set(range(10))
+
+
+def test_the_newest_runs_trials_can_be_looked_at_as_they_come(tmp_path: Path) -> None:
+    assert newest_search(tmp_path) == ({}, None, [])
+    earlier = Journal(tmp_path / "earlier", {"seed": 1})
+    keep(earlier, SEARCH, searched("z"))
+    os.utime(tmp_path / "earlier", (0, 0))
+    journal = Journal(tmp_path / "now", IDENTITY)
+    assert newest_search(tmp_path) == (IDENTITY, None, [])
+    known(journal, DESCRIBE)
+    known(journal, SEARCH)
+    keep(journal, SEARCH, searched("b"))
+    keep(journal, SEARCH, SearchReply("c", 3, None))
+    stored, step, trials = newest_search(tmp_path)
+    assert (stored, step, [party.party for party in trials]) == (IDENTITY, SEARCH, ["b"])

@@ -28,8 +28,10 @@ NICENESS = 5  # the run itself goes first
 
 def add_address(parser: Any) -> None:
     """Add where the page is served."""
-    parser.add_argument("--host", default=HOST, metavar="NAME", help="with --watch: this machine alone (%(default)s)")
-    parser.add_argument("--port", type=int, default=PORT, metavar="N", help="with --watch: 0 for any (%(default)s)")
+    parser.add_argument(
+        "--host", default=HOST, metavar="NAME", help="where the page is served: this machine (%(default)s)"
+    )
+    parser.add_argument("--port", type=int, default=PORT, metavar="N", help="of the page; 0 for any (%(default)s)")
 
 
 class Watched(Protocol):

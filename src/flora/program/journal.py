@@ -15,9 +15,10 @@ from urllib.parse import quote
 
 from flora.core.files import sync_folder, write_whole
 from flora.errors import FloraError, InputError
-from flora.problem.messages import Reply, Step
+from flora.problem.messages import Reply, Search, SearchReply, Step
 from flora.problem.plan import first_difference
-from flora.problem.wire import read_reply, step_text
+from flora.problem.trials import PartyTrials
+from flora.problem.wire import read_reply, read_step, step_text
 
 RUN, STEP = "run.json", "step.json"
 
@@ -100,6 +101,19 @@ class Journal:
             raise InputError(f"{place} was asked for otherwise: {difference}; use another folder, or delete it")
         self._places[digest] = place
         return place
+
+
+def newest_search(runs: Path) -> tuple[Mapping[str, Any], Search | None, list[PartyTrials]]:
+    """Return whose run is the newest of a folder of runs, its search, and the trials that came so far."""
+    found = sorted((path for path in runs.glob(f"*/{RUN}")), key=lambda path: path.parent.stat().st_mtime)
+    if not found:
+        return {}, None, []
+    for place in found[-1].parent.glob(f"*-{Search.name}"):
+        step = read_step((place / STEP).read_bytes(), str(place / STEP)) if (place / STEP).exists() else None
+        if isinstance(step, Search):
+            replies = [_read(path, step) for path in _kept(place)]
+            return _stored(found[-1]), step, [r.trials for r in replies if isinstance(r, SearchReply) and r.trials]
+    return _stored(found[-1]), None, []
 
 
 def _kept(place: Path) -> list[Path]:

@@ -89,7 +89,14 @@ def surface(found: Forming | None) -> Html:
     """Return the surface so far, over the two HPs that matter most in it."""
     heading = element("h2", "The surface so far")
     if found is None or found.survey is None:
-        return element("section", heading, element("p", "It is drawn when parties have tried a few configs."))
+        return element(
+            "section",
+            heading,
+            element(
+                "p",
+                "It is drawn from a party's first few trials on; across machines, when its search has ended.",
+            ),
+        )
     run = found.survey
     best = ", ".join(f"{name} {number(value)}" for name, value in run.measured.items())
     words = (

@@ -1,0 +1,71 @@
+"""The page of a consortium's run, by what its aggregator says and keeps."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flora.cli import status as module
+from flora.cli.status import WatchedKit
+from flora.core.codec import to_document
+from flora.engines.nvflare.consortium import Consortium, Kit
+from flora.engines.nvflare.session import NoAggregatorError
+from flora.problem.messages import Search, SearchReply
+from flora.problem.trials import PartyTrials, Trial
+from flora.problem.wire import reply_text
+from flora.program.journal import Journal
+from flora.program.request import Request
+
+REQUEST = Request(family="svm", seed=3)
+SEARCH = Search(REQUEST.plan("classification"))
+
+
+class Line:
+    """An aggregator that says what a test wants."""
+
+    def __init__(self, says: Sequence[dict[str, Any] | None]) -> None:
+        self.says = list(says)
+
+    def running(self) -> list[str]:
+        return ["job"]
+
+    def status(self, job: str) -> dict[str, Any] | None:
+        if not self.says:
+            raise NoAggregatorError("the aggregator does not answer")
+        return self.says.pop(0)
+
+
+def test_a_consortiums_run_is_watched_at_the_aggregators_kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parties = {
+        "north": {"state": "has answered", "done": 5, "total": 5},
+        "south": {"state": "works", "done": 2, "total": 5},
+    }
+    line = Line([{"step": "", "parties": {}}, {"step": "search", "number": 2, "parties": parties}])
+
+    @contextmanager
+    def session(_: Kit) -> Iterator[Line]:
+        yield line
+
+    monkeypatch.setattr(module, "session", session)
+    kit = Kit(tmp_path, "aggregator", "aggregator", Consortium("hearts", "localhost", ("north", "south")))
+    journal = Journal(kit.state / "runs" / "r", {"consortium": "hearts", "request": to_document(REQUEST)})
+    journal.known(SEARCH, ("north", "south"))
+    tried = (Trial(dict(SEARCH.plan.space.default), 0.3),)
+    sent = SearchReply("north", 60, PartyTrials("north", 60, SEARCH.plan.space, "balanced_accuracy", tried, (), "svm"))
+    journal.keep(SEARCH, sent, reply_text(sent, SEARCH))
+
+    watched = WatchedKit(kit)
+    assert watched.name == "hearts"
+    assert watched.live() is None  # it has begun, and asked nothing yet
+    live = watched.live()
+    assert live is not None
+    assert (live.seed, live.plan) == (3, SEARCH.plan)
+    assert [(party.name, party.done, party.total, party.state) for party in live.parties] == [
+        ("north", 5, 5, "has answered"),
+        ("south", 2, 5, "works"),
+    ]
+    assert live.steps[-1].words == "search"
+    assert watched.trials(live) == [sent.trials]
+    assert watched.live() is None  # the aggregator has gone

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from flora_lab.cells import Protocol
 from flora_lab.machine import note_machine
 from flora_lab.store import Store
 
+SECONDS = "seconds"  # of a processor: not in the pieces, whose bytes are the same wherever they are computed
 POOLED = "all rows"  # in place of a party's name
 FIT = 500  # rows that would take as long as what a fit takes besides its rows: a guess, for the time left
 
@@ -39,6 +41,11 @@ class Bench:
     def store(self) -> Store:
         """The pieces that there are."""
         return Store.of(self.results, self.experiment, self.protocol.name)
+
+    @property
+    def seconds(self) -> Store:
+        """How long each piece took: seconds of a processor, and which part of it an earlier run had done before."""
+        return Store.of(self.results, SECONDS, f"{self.experiment}-{self.protocol.name}")
 
     def storage(self, search: str) -> Path:
         """Return the file of a search that is under way."""
@@ -69,7 +76,12 @@ def keep(piece: Piece, bench: Bench) -> Any:
     if found is None:
         with store.alone(piece.name):
             if store.read(piece.name) is None:
-                store.add(piece.name, piece.compute(bench))
+                _, done = piece.work(bench)
+                began = time.process_time()
+                document = piece.compute(bench)
+                took = {"seconds": round(time.process_time() - began, 2), "done_before": done}
+                bench.seconds.add(piece.name, took)  # before the piece: what is there is not computed again
+                store.add(piece.name, document)
                 note_machine(bench.results)
         found = store.read(piece.name)
     return found
@@ -85,6 +97,7 @@ def run(stages: Sequence[Sequence[Piece]], bench: Bench, jobs: int) -> Iterator[
             for _ in Parallel(n_jobs=jobs, return_as="generator_unordered")(work):
                 yield
     finally:
+        bench.seconds.pack()
         bench.store.pack()
 
 

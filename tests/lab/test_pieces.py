@@ -44,6 +44,17 @@ def test_a_run_that_is_stopped_goes_on_and_ends_the_same(small_data: Path) -> No
     assert list(run(stages(CELLS, whole), whole, jobs=1)) == []
 
 
+def test_what_a_piece_took_stands_beside_the_pieces(small_data: Path) -> None:
+    place = bench(small_data, "timed")
+    searches, rows = stages(CELLS[:1], place)
+    list(run([searches, rows], place, jobs=1))
+    assert place.seconds.names() == place.store.names()
+    assert place.seconds.packed.relative_to(place.results).as_posix() == "seconds/paper-T4-k2-c5-r3.tsv.xz"
+    took = [place.seconds.read(name) for name in place.store.names()]
+    assert all(each["seconds"] > 0 for each in took)
+    assert [each["done_before"] for each in took] == [0.0] * len(took)
+
+
 def test_another_backend_and_two_jobs_change_nothing(small_data: Path) -> None:
     one, two = bench(small_data, "one"), bench(small_data, "two")
     list(run(stages(CELLS[:1], one), one, jobs=1))

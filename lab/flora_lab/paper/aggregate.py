@@ -10,23 +10,24 @@ from typing import Any
 import numpy as np
 
 from flora_lab.paper.as_published import SEED
-from flora_lab.paper.compare import Entry, Row, regrets_of
+from flora_lab.paper.compare import Entry
+from flora_lab.paper.ours import COLUMNS, Row, regrets_of
 from flora_lab.paper.published import AGGREGATE, COMPARISON, SURFACES
 from flora_lab.statistics import Summary, summary
 
 Range = dict[str, float]  # the median over replications, the lowest and the highest
 
 
-def aggregated(rows: Sequence[Row] | None = None) -> list[Entry]:
+def aggregated(rows: Sequence[Row] | None = None, columns: Sequence[str] = COLUMNS) -> list[Entry]:
     """Return each statistic over our rows, and as the paper prints it for its one replication.
 
-    Without rows, over the paper's own cells.
+    Without rows, over the paper's own cells. A column that not all cells have is not there.
     """
     if rows is None:
         return [_entry(group, name, [published_regrets(group, name)]) for group in AGGREGATE for name in SURFACES]
     families = sorted({row["family"] for row in rows})
     groups = {**{family: [row for row in rows if row["family"] == family] for family in families}, "overall": rows}
-    found = ((group, name, replications(members, name)) for group, members in groups.items() for name in SURFACES)
+    found = ((group, name, replications(members, name)) for group, members in groups.items() for name in columns)
     return [_entry(group, name, regrets) for group, name, regrets in found if regrets]
 
 
@@ -59,7 +60,7 @@ def _entry(group: str, column: str, regrets: Sequence[Sequence[float]]) -> Entry
         "cells": len(regrets[0]),
         "replications": len(regrets),
         "computed": _ranges([summary(each) for each in regrets]),
-        "printed": _ranges([AGGREGATE[group][column]]),
+        "printed": _ranges([AGGREGATE[group][column]]) if column in AGGREGATE[group] else None,
     }
 
 

@@ -18,6 +18,7 @@ from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import used_for
 from flora_lab.options import RunOptions, add_run, check_folder_of
 from flora_lab.paper.aggregate import aggregated
+from flora_lab.paper.answer import answers_of
 from flora_lab.paper.as_published import SPLIT
 from flora_lab.paper.boxes import BOXES
 from flora_lab.paper.compare import entries_of
@@ -144,12 +145,14 @@ def _rerun(table: str, datasets: Sequence[str], options: PaperOptions) -> Callab
     cells = cells_of(table, datasets=datasets, splits=splits, split=options.split, box=options.box)
     within = [cell for cell in cells if max(cell.trials or 1, cell.send or 1) <= protocol.trials]
     rows = [TableRow(cell) for cell in within]
+    answers = answers_of(within)
 
     def document() -> Document:
         if not options.run.stored:
-            compute_missing(f"table {table}", [searches_of(within, bench), rows], bench, options.run.jobs)
-        absent = missing(rows, bench)
-        there = [row.read(bench) for row in rows if row not in absent]
+            compute_missing(f"table {table}", [searches_of(within, bench), [*rows, *answers]], bench, options.run.jobs)
+        absent, unanswered = missing(rows, bench), missing(answers, bench)
+        said = {answer.cell: answer.read(bench) for answer in answers if answer not in unanswered}
+        there = [{**row.read(bench), "answer": said.get(row.cell)} for row in rows if row not in absent]
         return {
             "table": table,
             "protocol": protocol.name,

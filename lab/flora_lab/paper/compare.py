@@ -1,15 +1,15 @@
 """A table of ours beside the paper's: medians and quartiles over splits and draws, next to the one published number."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from flora_lab.datasets import declared
+from flora_lab.paper.ours import COLUMNS, Row, regrets_of, verdicts
 from flora_lab.paper.published import COMMUNICATION, COMPARISON, PARTIES, ROUNDS, SURFACES, TESTBED, Printed
-from flora_lab.statistics import relative_regret, spread
+from flora_lab.statistics import spread
 
-Row = Mapping[str, Any]  # as it is stored
 Entry = dict[str, Any]  # of a table: rows of several splits, and what the paper prints
 
 SMALL_GAP = 0.015  # best minus baseline: below this, a regret is noise
@@ -40,20 +40,14 @@ def _emulated(group: Sequence[Row]) -> Entry:
         "seeds": sorted(row["seed"] for row in group),
         **{key: spread([100 * row[key] for row in group]) for key in PERCENT},
         "gamma": spread([row["gamma"] for row in group]),
-        "regret": {name: spread([r for row in group for r in regrets_of(row, name)]) for name in SURFACES},
+        "regret": {name: spread([r for row in group for r in regrets_of(row, name)]) for name in COLUMNS},
+        "verdicts": verdicts(group),
         "trainings": {
             name: spread([d["trainings"] for row in group for d in row["surfaces"][name]]) for name in SURFACES
         },
         "published": published_row(first),
         "remark": _remark(group),
     }
-
-
-def regrets_of(row: Row, surface: str) -> list[float]:
-    """Return the relative regret of each draw of a surface's forests; none where the best is the default."""
-    if row["best"] <= row["baseline"]:
-        return []
-    return [relative_regret(row["best"], draw["score"], row["baseline"]) for draw in row["surfaces"][surface]]
 
 
 def published_row(row: Row) -> dict[str, Any]:

@@ -5,12 +5,15 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+from flora.problem.path import ENOUGH
 from flora_lab.cells import Cell, Protocol
 from flora_lab.machine import machines_in
 from flora_lab.paper.aggregate import aggregated
 from flora_lab.paper.as_published import SEED, SPLIT
-from flora_lab.paper.compare import PERCENT, SMALL_GAP, Entry, Row, entries_of, regrets_of
+from flora_lab.paper.compare import PERCENT, SMALL_GAP, Entry, entries_of
 from flora_lab.paper.contents import QUICK, THOROUGH, THOROUGH_TESTBED, cells_of, datasets_of
+from flora_lab.paper.ours import COLUMNS, FLORA, OURS, Row, in_words, regrets_of, scores_of
+from flora_lab.paper.parts import parts_of
 from flora_lab.paper.published import COMPARISON, SURFACES
 from flora_lab.paper.rows import DRAWS
 from flora_lab.paper.show import reach, statistics
@@ -38,6 +41,15 @@ config; *best* is the best of the centralised search, on the folds it was search
 ones are both on fresh folds. *PMin* and *PMax* are the worst and the best party's own best. Below a surface stands its
 relative regret: 0 is the best, 1 the baseline. The line *trainings* counts the federated trainings that random search
 needs to match the surface's one, on average.
+
+Two columns are FLoRA's own. *flora* is what `flora tune --space paper` would train, had its parties searched as the
+authors' did: from the same pairs its aggregator proposes candidates of APLM, all parties measure them on fresh folds,
+and the verdict comes from five pairs of trainings, each without a fold of every party's rows. With the verdict *keep*
+the default is trained: its regret is 1, and it counts as a tie. *default, trees counted* is the default config with the
+number of trees that a third of the training rows chooses, as a FLoRA training does by itself from {ENOUGH:,} rows on;
+*flora* has its trees counted there, and only there. *flora, one training* takes the verdict of `--trainings 1`, by what
+the parties measured; *flora's choice* is what is chosen, whatever the verdict. Models, folds and scores are those of
+the other columns. The surfaces have {DRAWS} draws, FLoRA's answer has one.
 
 The federated training is emulated by a pooled one, but for the testbed. Rows are dealt out as the authors did
 (`{SPLIT}`), or parties are not alike: with `dirichlet:ALPHA` the classes' shares differ, with `column:NAME` a party has
@@ -98,6 +110,7 @@ def _table(table: str, stored: StoredRows) -> Iterator[str]:
             yield from _aggregate(group)
         else:
             yield from _comparison(group, paper, protocol, whole=table in COMPARISON)
+            yield from parts_of(group)
         there = {_key(row) for row in group if row["split"] == SPLIT}
         yield from _absent([_name(cell) for key, cell in paper.items() if key not in there])
 
@@ -127,19 +140,21 @@ def _comparison(
 ) -> Iterator[str]:
     """Yield a table: each row of the paper, below it ours, those that are not IID next to those that are."""
     scores = ["baseline", "best", "honest baseline", "honest best", "PMin", "PMax"] if whole else []
+    own = [name for name in OURS if any(scores_of(row, name) for row in rows)]
     lines, remarks = [], []
     for key, cell in paper.items():
         entries = sorted(entries_of(cell.family, [row for row in rows if _key(row) == key]), key=_order)
         if entries:
-            lines.append([_name(cell), "published", *_published(entries[0]["published"], whole=whole)])
+            theirs = _published(entries[0]["published"], whole=whole)
+            lines.append([_name(cell), "published", *theirs, *[""] * len(own)])
         for entry in entries:
-            lines.append(["", f"{entry['split']}, {_seeds(entry)}", *_ours(entry, whole=whole)])
+            lines.append(["", f"{entry['split']}, {_seeds(entry)}", *_ours(entry, own, whole=whole)])
             if whole:
                 counts = [_count(entry["trainings"][name], protocol.random or 0) for name in SURFACES]
-                lines.append(["", "trainings", *[""] * (len(scores) + 1), *counts])
+                lines.append(["", "trainings", *[""] * (len(scores) + 1), *counts, *[""] * len(own)])
         remarks += [f"{_name(cell)} ({entry['split']}): {entry['remark']}." for entry in entries if entry["remark"]]
     if lines:
-        yield markdown(["", "", *scores, "gamma_p", *HEADS], lines)
+        yield markdown(["", "", *scores, "gamma_p", *HEADS, *own], lines)
     if remarks:
         yield "\n".join(f"- {remark}" for remark in remarks)
 
@@ -153,9 +168,12 @@ def _published(theirs: Entry, *, whole: bool) -> list[str]:
     return [*scores, number(theirs["gamma"], 2), *(number(theirs["regret"][name], 2) for name in SURFACES)]
 
 
-def _ours(entry: Entry, *, whole: bool) -> list[str]:
+def _ours(entry: Entry, own: Sequence[str], *, whole: bool) -> list[str]:
     scores = [with_quartiles(entry[key], 1) for key in PERCENT] if whole else []
-    return [*scores, with_quartiles(entry["gamma"], 2), *(with_quartiles(entry["regret"][n], 2) for n in SURFACES)]
+    regrets = {name: with_quartiles(entry["regret"][name], 2) for name in (*SURFACES, *own)}
+    if entry["verdicts"]["answers"]:
+        regrets[FLORA] += f", {in_words(entry['verdicts'])}"
+    return [*scores, with_quartiles(entry["gamma"], 2), *regrets.values()]
 
 
 def _aggregate(rows: Sequence[Row]) -> Iterator[str]:
@@ -168,7 +186,7 @@ def _aggregate(rows: Sequence[Row]) -> Iterator[str]:
             yield _statistics(entries)
             yield "The same: from the lowest to the highest of the replications (splits times draws)."
             lines = [
-                [e["group"], e["surface"].upper(), str(e["cells"]), str(e["replications"]), *reach(e["computed"])]
+                [e["group"], _head_of(e["surface"]), str(e["cells"]), str(e["replications"]), *reach(e["computed"])]
                 for e in entries
             ]
             yield markdown(["", "", "cells", "replications", "mean", "wins", "p"], lines)
@@ -179,21 +197,26 @@ def _cells(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the regrets of the paper's own split, draw by draw: those that its statistics follow from."""
     own = sorted((row for row in rows if row["seed"] == SEED), key=lambda row: (row["family"], row["dataset"]))
     lines = [
-        [f"{row['family']} {row['dataset']}", *(" ".join(f"{r:.3f}" for r in regrets_of(row, n)) for n in SURFACES)]
+        [f"{row['family']} {row['dataset']}", *(" ".join(f"{r:.3f}" for r in regrets_of(row, n)) for n in COLUMNS)]
         for row in own
     ]
     if lines:
         yield f"The regrets with the seed {SEED}, draw by draw, from which the statistics follow:"
-        yield markdown(["", *HEADS], lines)
+        yield markdown(["", *HEADS, *OURS], lines)
 
 
 def _statistics(entries: Sequence[Entry]) -> str:
     lines = []
     for entry in entries:
-        ours, theirs = statistics(entry["computed"]), statistics(entry["printed"])
+        ours, printed = statistics(entry["computed"]), entry["printed"]
+        theirs = statistics(printed) if printed else ours
         beside = [a if a == b else f"{a} ({b})" for a, b in zip(ours, theirs, strict=True)]
-        lines.append([entry["group"], entry["surface"].upper(), *beside])
+        lines.append([entry["group"], _head_of(entry["surface"]), *beside])
     return markdown(["", "", "mean ± deviation", "quartiles", "wins/ties/losses", "Wilcoxon, p"], lines)
+
+
+def _head_of(column: str) -> str:
+    return column.upper() if column in SURFACES else column
 
 
 def _testbed(beds: Sequence[Row]) -> Iterator[str]:

@@ -4,13 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
+from flora.core.workers import one_thread
 from flora.errors import FloraError
+from flora.party.folds import Fold, folds_of
 from flora.party.measure import confirm, measure
 from flora.problem.plan import SearchPlan
 from flora.problem.space import Config
 from flora.problem.trials import PartyTrials
 from flora_lab.cells import Cell
 from flora_lab.paper.as_published import AuthorsModel, FoldedRows
+from flora_lab.paper.emulated import counted, uncounted
 from flora_lab.paper.searches import Search, home_of, plan_of
 from flora_lab.pieces import POOLED, Bench
 
@@ -36,6 +41,21 @@ class Pooled:
         if outcome.failure is not None:
             raise FloraError(f"{dict(config)} failed on all rows with {outcome.failure}")
         return 1 - outcome.loss_and_error()[0]
+
+    def counted_score(self, config: Config) -> float:
+        """Return the same of a training that counts its trees, in each fold by a third of the rows it trains on.
+
+        Such a training begins with as many trees as it may take; ``config`` says how many.
+        """
+        folds = folds_of(self.rows, self.plan, POOLED, "search")
+        return float(np.mean([self._counted(config, fold) for fold in folds]))
+
+    def _counted(self, config: Config, fold: Fold) -> float:
+        train, test = (self.rows.take(places) for places in fold)
+        found = uncounted(counted(config, {POOLED: train}, self.plan))
+        with one_thread():
+            [(_, score)] = self.model.score(found, train, test, self.plan.scoring, self.plan.seed)
+        return score
 
     def fresh_scores(self, best: Config) -> tuple[float, float]:
         """Return the scores of the default and of a config on folds that the search has not seen."""

@@ -9,6 +9,8 @@ from rich.table import Table
 
 from flora_lab.paper.as_published import SPLIT
 from flora_lab.paper.compare import Entry
+from flora_lab.paper.ours import COLUMNS, COUNTED
+from flora_lab.paper.published import SURFACES
 from flora_lab.tables import middle, number, table_of_numbers
 
 
@@ -32,9 +34,9 @@ def _aggregate(entries: Sequence[Entry]) -> Table:
     for header in ("", "surface", "mean ± dev.", "quartiles", "W/T/L", "Wilcoxon, p"):
         table.add_column(header, no_wrap=True)
     for entry in entries:
-        computed, printed = statistics(entry["computed"]), statistics(entry["printed"])
+        computed, printed = statistics(entry["computed"]), entry["printed"] and statistics(entry["printed"])
         table.add_row(entry["group"], entry["surface"], *computed)
-        if computed != printed:
+        if printed and computed != printed:
             other = [theirs if ours != theirs else "" for ours, theirs in zip(computed, printed, strict=True)]
             table.add_row("", "printed", *other, style="dim")
     return table
@@ -43,8 +45,10 @@ def _aggregate(entries: Sequence[Entry]) -> Table:
 def _comparison(entries: Sequence[Entry], protocol: str) -> Table:
     """Return our medians over splits, and below them the published numbers."""
     title = f"Percent, and relative regret: medians over splits and draws ({protocol})"
-    scores, regrets = {"baseline": 1, "best": 1, "gamma": 2}, list(entries[0]["regret"])
-    table = table_of_numbers(title, ("splits", "base", "best", "gamma", *regrets), fold=True)
+    scores = {"baseline": 1, "best": 1, "gamma": 2}
+    regrets = [name for name in COLUMNS if name in SURFACES or any(entry["regret"][name] for entry in entries)]
+    heads = ["counted" if name == COUNTED else name for name in regrets]
+    table = table_of_numbers(title, ("splits", "base", "best", "gamma", *heads), fold=True)
     for entry in entries:
         ours = [middle(entry[name], digits) for name, digits in scores.items()]
         ours += [middle(entry["regret"][name], 2) for name in regrets]

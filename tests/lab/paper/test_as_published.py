@@ -80,6 +80,18 @@ def test_losses_are_those_of_scikit_learns_own_estimators_to_the_last_bit(family
     assert any(not np.array_equal(a, b) for (_, a), (_, b) in zip(fresh, folded.folds(7, "search"), strict=True))
 
 
+def test_one_fit_of_trees_passes_through_all_smaller_numbers_of_them_to_the_last_bit() -> None:
+    rows = rows_of(two_moons(90, 3).rename(columns={"kind": TARGET}), TARGET, "hgb")
+    train, test = rows.take(np.arange(60)), rows.take(np.arange(60, 90))
+    model, default = AuthorsModel.of("hgb"), box_of("hgb", "published").default
+    steps = [{**default, "max_iter": count} for count in (7, 3, 20)]
+    along = model.score(steps[0], train, test, "balanced_accuracy", 1, steps[1:])
+    alone = [model.score(step, train, test, "balanced_accuracy", 1)[0] for step in steps]
+    assert along == alone
+    assert len({score for _, score in alone}) > 1
+    assert AuthorsModel.of("svm").passes_through == AuthorsModel.of("mlp").passes_through == frozenset()
+
+
 def test_party_i_has_test_fold_i_of_the_one_seed(small_data: Path) -> None:
     table = load("sonar", small_data)
     labels = table[TARGET].to_numpy()

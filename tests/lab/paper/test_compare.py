@@ -7,7 +7,8 @@ import pytest
 
 from flora_lab.paper.aggregate import aggregated
 from flora_lab.paper.command import _lines
-from flora_lab.paper.compare import Entry, Row, entries_of, published_row
+from flora_lab.paper.compare import Entry, entries_of, published_row
+from flora_lab.paper.ours import Row
 from flora_lab.paper.published import SURFACES
 from flora_lab.tables import to_csv
 

@@ -46,14 +46,19 @@ class Store:
 
     def read(self, name: str) -> Any:
         """Return the document of a piece; None where there is no such piece."""
-        try:
-            text, where = self._file(name).read_bytes(), self._file(name)
-        except FileNotFoundError:
-            text, where = self._packed().get(name, b""), self.packed / name
+        text = self.text(name)
         try:
             return json.loads(text) if text else None
         except ValueError as error:
+            where = self._file(name) if self._file(name).exists() else self.packed / name
             raise InputError(f"{where}: not a JSON file ({error})") from error
+
+    def text(self, name: str) -> bytes:
+        """Return the bytes of a piece; none where there is no such piece."""
+        try:
+            return self._file(name).read_bytes()
+        except FileNotFoundError:
+            return self._packed().get(name, b"")
 
     def add(self, name: str, document: Any) -> None:
         """Keep a piece."""

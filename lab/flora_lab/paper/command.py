@@ -3,7 +3,7 @@
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,23 +12,25 @@ from rich.console import Console
 
 from flora.cli.options import options_of
 from flora.core.files import write_whole
-from flora.errors import InputError
+from flora.errors import FloraError, InputError
 from flora_lab.backends import BACKENDS, backend
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import used_for
 from flora_lab.options import RunOptions, add_run, check_folder_of
+from flora_lab.paper.again import computed_again, drawn_cells, show_compared
 from flora_lab.paper.aggregate import aggregated
 from flora_lab.paper.answer import answers_of
 from flora_lab.paper.as_published import SPLIT
 from flora_lab.paper.boxes import BOXES
 from flora_lab.paper.compare import entries_of
 from flora_lab.paper.contents import QUICK, TABLES, THOROUGH, THOROUGH_TESTBED, cells_of, datasets_of
+from flora_lab.paper.cost import costs_of, show_costs
 from flora_lab.paper.page import page
 from flora_lab.paper.rows import TableRow
 from flora_lab.paper.searches import searches_of
 from flora_lab.paper.show import show
 from flora_lab.paper.stored import EXPERIMENT
-from flora_lab.pieces import compute_missing, missing
+from flora_lab.pieces import Bench, compute_missing, missing
 from flora_lab.tables import to_csv
 
 Document = dict[str, Any]
@@ -55,6 +57,9 @@ class PaperOptions:
 
     table: str
     published: bool
+    cost: bool
+    again: int | None
+    draw: int
     dataset: tuple[str, ...]
     splits: int | None
     split: str
@@ -89,6 +94,11 @@ def add_arguments(parser: Any) -> None:
         default=Cell.box,
         help="what the parties search; recommended is always a config of the published one (%(default)s)",
     )
+    parser.add_argument("--cost", action="store_true", help="time a few fits, say what all would take, compute nothing")
+    parser.add_argument(
+        "--again", type=int, metavar="N", help="compute N of the stored rows from nothing, and compare the bytes"
+    )
+    parser.add_argument("--draw", type=int, default=0, metavar="SEED", help="which rows --again draws (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="fewer folds and trials, marked as such")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write a page of all that is stored of the table")
     parser.add_argument(
@@ -107,6 +117,10 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> Document:
     """Rerun a table of the paper, or all of them, and show it beside the paper's own."""
     options = options_of(PaperOptions, parsed)
+    if options.cost:
+        return _costs(options)
+    if options.again is not None:
+        return _again(options, options.again)
     if options.published:
         documents: list[Document] = [{"table": "aggregate", "rows": aggregated()}]
     else:
@@ -135,15 +149,48 @@ def _asked(options: PaperOptions) -> list[tuple[str, Sequence[str]]]:
     return [(table, datasets) for table, datasets in chosen.items() if datasets or not options.dataset]
 
 
-def _rerun(table: str, datasets: Sequence[str], options: PaperOptions) -> Callable[[], Document]:
-    """Return what makes a table; what is wrong with it is said before any table is made."""
+def _costs(options: PaperOptions) -> Document:
+    """Say what the tables that are asked for take, by protocol; a search that several tables share counts once."""
+    benches: dict[str, Bench] = {}
+    cells: dict[str, dict[Cell, None]] = {}
+    for table, datasets in _asked(options):
+        bench, _, within = _work(table, datasets, options)
+        benches[bench.protocol.name] = bench
+        cells.setdefault(bench.protocol.name, {}).update(dict.fromkeys(within))
+    found = {name: costs_of(list(each), benches[name]) for name, each in cells.items()}
+    if not options.run.json:
+        show_costs(found, Console())
+    return {"costs": {name: [asdict(cost) for cost in each] for name, each in found.items()}}
+
+
+def _again(options: PaperOptions, count: int) -> Document:
+    """Compute some stored rows of a table from nothing."""
+    if options.table == "all":
+        raise InputError("--again is for one table, got all")
+    bench, _, within = _work(options.table, options.dataset, options)
+    chosen = drawn_cells(within, bench, count, options.draw)
+    found = computed_again(chosen, bench, options.run.jobs)
+    if not options.run.json:
+        show_compared(found, Console())
+    if any(each.differs_in for each in found):
+        raise FloraError("what is stored is not what comes out here")
+    return {"cells": [cell.name for cell in chosen], "same": [each.name for each in found]}
+
+
+def _work(table: str, datasets: Sequence[str], options: PaperOptions) -> tuple[Bench, Protocol, list[Cell]]:
+    """Return where a table's results are, its whole protocol, and its cells."""
     usual = replace(THOROUGH, trials=THOROUGH_TESTBED.trials) if table == "testbed" else THOROUGH
     settings = options.protocol.changed(QUICK if options.quick else usual)
     protocol = Protocol(settings.trials, settings.folds) if table == "testbed" else settings
-    bench = options.run.bench(EXPERIMENT, protocol)
     splits = options.splits if options.splits is not None else 2 if options.quick else 5
     cells = cells_of(table, datasets=datasets, splits=splits, split=options.split, box=options.box)
     within = [cell for cell in cells if max(cell.trials or 1, cell.send or 1) <= protocol.trials]
+    return options.run.bench(EXPERIMENT, protocol), settings, within
+
+
+def _rerun(table: str, datasets: Sequence[str], options: PaperOptions) -> Callable[[], Document]:
+    """Return what makes a table; what is wrong with it is said before any table is made."""
+    bench, settings, within = _work(table, datasets, options)
     rows = [TableRow(cell) for cell in within]
     answers = answers_of(within)
 
@@ -155,7 +202,7 @@ def _rerun(table: str, datasets: Sequence[str], options: PaperOptions) -> Callab
         there = [{**row.read(bench), "answer": said.get(row.cell)} for row in rows if row not in absent]
         return {
             "table": table,
-            "protocol": protocol.name,
+            "protocol": bench.protocol.name,
             "settings": settings.numbers,
             "quick": options.quick,
             "rows": (aggregated if table == "aggregate" else partial(entries_of, table))(there),

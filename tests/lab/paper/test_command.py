@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from flora_lab.main import main
+from flora_lab.store import Store, compressed
 
 SMALL = ("--trials", "3", "--cv", "2", "--central", "3", "--random", "2", "--splits", "1")
 Paper = Callable[..., tuple[int, str, str]]
@@ -75,6 +76,41 @@ def test_what_is_stored_is_shown_and_nothing_is_computed(paper: Paper, small_dat
     assert paper("svm", "--stored", "--markdown", small_data / "page.md")[0] == 0
     assert "| svm sonar | published | 80.2 |" in (small_data / "page.md").read_text()
     assert before == {path: path.read_bytes() for path in (small_data / "results").rglob("*") if path.is_file()}
+
+
+@pytest.mark.slow
+def test_stored_rows_come_out_again_to_the_last_byte_or_are_named(paper: Paper, small_data: Path) -> None:
+    asked = ("svm", "--dataset", "sonar", *SMALL)
+    assert "of the rows that are asked for 0 are stored" in paper(*asked, "--again", 1)[2]
+    assert paper(*asked)[0] == 0
+    code, shown, _ = paper(*asked, "--again", 1)
+    assert code == 0
+    assert "searches/svm-sonar-p3-paper-s5489-party-2: the same bytes" in shown
+    assert "7 of 7 pieces have the same bytes" in shown
+    [store] = Store.all(small_data / "results", "paper")
+    name = "cells/svm-sonar-p3-paper-s5489"
+    pieces = {name: store.text(name) for name in store.names()}
+    store.packed.write_bytes(compressed({**pieces, name: pieces[name].replace(b'"gamma":1', b'"gamma":2')}))
+    code, shown, said = paper(*asked, "--again", 1)
+    assert code == 1
+    assert f"{name}: differs in gamma" in shown
+    assert "6 of 7 pieces" in shown
+    assert "not what comes out here" in said
+
+
+def test_cost_times_a_few_fits_and_computes_nothing(paper: Paper, small_data: Path) -> None:
+    code, printed, _ = paper("svm", "--dataset", "sonar", *SMALL, "--cost", "--json")
+    assert code == 0
+    costs = {cost["kind"]: cost for cost in json.loads(printed)["costs"]["T3-k2-c3-r2"]}
+    fits = {"search on all rows": (3 + 2) * 2, "parties' searches": 3 * 3 * 2, "rows": 22 * 2}
+    assert {kind: costs[kind]["fits"] for kind in fits} == fits
+    assert all(cost["seconds"] > 0 and cost["recorded"] == 0 for cost in costs.values())
+    assert not (small_data / "results").exists()
+    assert paper("svm", "--dataset", "sonar", *SMALL)[0] == 0
+    again = json.loads(paper("svm", "--dataset", "sonar", *SMALL, "--cost", "--json")[1])["costs"]["T3-k2-c3-r2"]
+    assert all(cost["recorded"] == cost["pieces"] for cost in again)
+    took = Store.of(small_data / "results", "seconds", "paper-T3-k2-c3-r2")
+    assert sum(cost["seconds"] for cost in again) == pytest.approx(sum(took.read(n)["seconds"] for n in took.names()))
 
 
 def test_what_would_fail_in_the_end_is_refused_at_once(paper: Paper, small_data: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -29,10 +30,12 @@ from flora.engines.nvflare.remote import run_for
 from flora.engines.nvflare.session import NoAggregatorError, Session, read_outcome, session
 from flora.errors import FloraError, InputError
 from flora.program.request import Request
+from flora_lab.network.delay import delayed
 
 CONTROLLER, EXECUTOR = "flora_lab.network.engine.BenchmarkController", "flora_lab.network.engine.BenchmarkExecutor"
 GOAL = "15,000 rows of 30 columns at 3 parties, 100 trees of 31 leaves: at most 60 s"
 LONGEST = 900.0  # seconds
+MOST_DELAY = 1000.0  # milliseconds
 TRAININGS = ("unmasked", "masked")  # one after the other
 
 
@@ -43,9 +46,12 @@ class NetworkOptions:
     parties: int
     rows: int
     scheme: str
+    delay: float  # milliseconds of a round trip
     json: bool
 
     def __post_init__(self) -> None:
+        if not 0 <= self.delay <= MOST_DELAY:
+            raise InputError(f"delay: from 0 to {MOST_DELAY:g} milliseconds, got {self.delay:g}")
         if self.parties < 1 or self.rows < 10 * self.parties:
             raise InputError(f"need at least 1 party and 10 rows for each, got {self.parties} and {self.rows}")
 
@@ -55,6 +61,9 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--parties", type=int, default=3, metavar="N", help="(%(default)s)")
     parser.add_argument("--rows", type=int, default=15_000, metavar="N", help="of all parties together (%(default)s)")
     parser.add_argument("--scheme", choices=("grpc", "tcp"), default="grpc", help="how it travels (%(default)s)")
+    parser.add_argument(
+        "--delay", type=float, default=0.0, metavar="MS", help="milliseconds added to a round trip (%(default)g)"
+    )
     add_json(parser)
 
 
@@ -69,8 +78,12 @@ def run(parsed: Namespace) -> dict[str, Any]:
         kits = make_kits(consortium, Path(folder) / "kits")
         table = Path(folder) / "none.csv"
         table.write_text("x,y\n" + "1,a\n2,b\n" * 2)
+        if options.delay:
+            port = stack.enter_context(delayed(consortium.port, options.delay / 2000))
         for kit in kits:
             _allow(kit, rows)
+            if options.delay and kit.role == "party":
+                _dial(kit, port)
             command = ["aggregator", str(kit.path)]
             if kit.role == "party":
                 command = ["party", str(kit.path), "--data", str(table), "--target", "y"]
@@ -91,6 +104,14 @@ def _allow(kit: Kit, rows: int) -> None:
     path.write_text(json.dumps(resources), "utf-8")
     kit.state.mkdir(mode=0o700, exist_ok=True)
     (kit.state / "benchmark.json").write_text(json.dumps({"rows": rows}), "utf-8")
+
+
+def _dial(kit: Kit, port: int) -> None:
+    """Let a party dial another port than that of the aggregator."""
+    path = kit.path / "startup" / "fed_client.json"
+    document = json.loads(path.read_bytes())
+    document["servers"][0]["service"]["target"] = f"localhost:{port}"
+    path.write_text(json.dumps(document), "utf-8")
 
 
 def _outcome(kit: Kit) -> dict[str, Any]:
@@ -127,15 +148,17 @@ def _measured(line: Session, began: float) -> dict[str, Any]:
 def _document(outcome: Mapping[str, Any], names: tuple[str, ...], options: NetworkOptions) -> dict[str, Any]:
     found = outcome["found"]
     latency = {size: max(found[name]["latency"][size] for name in names) for size in found[names[0]]["latency"]}
-    about = {"rows": options.rows, "scheme": options.scheme, "latency": latency}
+    about = {"rows": options.rows, "scheme": options.scheme, "delay": options.delay, "latency": latency}
     trainings = {kind: [_cost(name, found[name][kind]) for name in names] for kind in TRAININGS}
     seconds = {kind: max(party["seconds"] for party in parties) for kind, parties in trainings.items()}
-    return {**about, **trainings, "seconds": seconds}
+    marks = zip(TRAININGS, pairwise(outcome["aggregator"]), strict=True)
+    aggregator = {kind: {key: after[key] - before[key] for key in after} for kind, (before, after) in marks}
+    return {**about, **trainings, "seconds": seconds, "aggregator": aggregator}
 
 
 def _cost(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a training cost a party."""
-    counted = {key: found[key] for key in ("calls", "sent", "received", "seconds", "waiting")}
+    counted = {key: found[key] for key in ("calls", "sent", "received", "seconds", "waiting", "own", "carrying")}
     return {"name": name, **counted, "computing": found["seconds"] - found["waiting"]}
 
 

@@ -7,10 +7,10 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import psutil
 
 from flora.core.collective import Collective, Masks
 from flora.core.documents import MIB
@@ -19,7 +19,6 @@ from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.controller import Asked, FloraController
 from flora.engines.nvflare.executor import FloraExecutor, cell_collective, masks_of
 from flora.engines.nvflare.foreground import Foreground
-from flora.engines.nvflare.hub import Hub
 from flora.engines.nvflare.tasks import answer_of, order_of
 from flora.errors import FloraError
 from flora.models import family_of
@@ -36,6 +35,12 @@ CONFIG = {"max_iter": 100, "max_leaf_nodes": 31}
 MOST = MIB  # of an answer
 
 
+def seconds_of(process: Any) -> float:
+    """Return a process's own seconds, of all its threads."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
 class BenchmarkController(FloraController):
     """Asks the parties for one exchange of made-up numbers."""
 
@@ -45,13 +50,20 @@ class BenchmarkController(FloraController):
         self._found: dict[str, Any] = {}
         parties = list(self._plan.parties)
         asked = self._asked = Asked(Describe(), 1, parties, parties)  # a step that says nothing
-        self._hub = Hub(1, parties, self._send)
+        self._number, self._marks = 1, list[dict[str, float]]()
+        self._hub = self._begun_hub(parties)
         try:
             self._collect(asked)
         except FloraError as error:
             self._end({"state": "failed", "error": str(error)})
             return
-        self._end({"state": "finished", "found": self._found, "hub": asdict(self._hub.traffic)})
+        self._end({"state": "finished", "found": self._found, "aggregator": self._marks})
+
+    def _on_beat(self, request: Any) -> None:
+        """Note the aggregator's own seconds when the first party says that a training begins or ends."""
+        super()._on_beat(request)
+        if self._heartbeats.counts(self._plan.parties[0])[0] > len(self._marks):
+            self._marks.append({"first": seconds_of(psutil.Process().parent()), "run": time.process_time()})
 
     def _take(self, asked: Asked, party: str, result: Any) -> None:
         answer, text = answer_of(result, MOST)
@@ -75,25 +87,34 @@ class BenchmarkExecutor(FloraExecutor):
     ) -> str:
         order, _ = order_of(shareable, STEP.most)
         cell = fl_ctx.get_engine().get_cell()
-        self._beating(cell, order)
+        pulse = self._beating(cell, order)
+
+        def mark() -> None:
+            pulse.done += 1
+            pulse.now()
+
         foreground.say("benchmark: begins")
         line = cell_collective(cell, order, kit.name, aborted)
         latency = {str(size): latency_of(line, size) for size in SIZES}
         rows = json.loads((kit.state / "benchmark.json").read_bytes())["rows"]
-        masks = masks_of(kit, order)
-        found = {
-            "unmasked": timed_training(WatchedCollective(line, aborted), rows, None),
-            "masked": timed_training(WatchedCollective(line, aborted), rows, masks),
-        }
+        found: dict[str, Any] = {}
+        for kind, used in (("unmasked", None), ("masked", masks_of(kit, order))):
+            line.allgather(b"")  # all begin together
+            mark()
+            found[kind] = timed_training(WatchedCollective(line, aborted), rows, used)
+        line.allgather(b"")
+        mark()
         return json.dumps({"latency": latency, **found})
 
 
 def timed_training(line: WatchedCollective, rows: int, masks: Masks | None) -> dict[str, Any]:
     """Return what a training cost this party, with masks or without, and its model's digest."""
-    began = time.perf_counter()
+    began, own, all_threads = time.perf_counter(), time.thread_time(), time.process_time()
     model = train(line if masks is None else masks.begin(line, "benchmark"), rows)
     return {
         "seconds": time.perf_counter() - began,
+        "own": time.thread_time() - own,
+        "carrying": time.process_time() - all_threads - (time.thread_time() - own),
         "waiting": line.waiting,
         "calls": line.calls,
         "sent": line.sent,

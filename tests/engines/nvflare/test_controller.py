@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from nvflare.apis.shareable import Shareable
+from nvflare.fuel.f3.cellnet.utils import make_reply
 
+from flora.engines.nvflare.adder import Adder, FarHub
 from flora.engines.nvflare.controller import Asked, FloraController, PartyLateError, PartyLostError, StoppedError
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.hub import Hub
@@ -152,6 +154,26 @@ def test_what_the_parties_get_is_the_step_and_who_takes_part(controller: FloraCo
     order, text = order_of(controller._order(asked_of(controller)), 10_000)
     assert text == step_text(STEP)
     assert (order.number, order.hub, order.parties) == (1, "server.run", ("north", "south"))
+
+
+def test_sums_are_made_where_lines_end_or_in_anothers_network_here(controller: FloraController) -> None:
+    adder = Adder()
+    adder._over.set()
+    asked: list[Any] = []
+
+    def send_request(channel: str, topic: str, target: str, request: Any, **_: Any) -> Any:
+        asked.append((channel, topic, target))
+        request.set_header("origin", "server.11111111-2222-3333-4444-555555555555")
+        return adder.on_order(request) if len(asked) == 1 else make_reply("process_exception")
+
+    controller._cell = SimpleNamespace(send_request=send_request)
+    kinds = []
+    for _ in range(2):
+        controller._hub = controller._begun_hub(["north", "south"])
+        order, _ = order_of(controller._order(asked_of(controller)), 10_000)
+        kinds.append((type(controller._hub), order.sums))
+    assert kinds == [(FarHub, "server"), (Hub, "")]
+    assert asked == [("flora", "hub", "server")] * 2
 
 
 def test_the_status_counts_and_names_who_is_quiet(controller: FloraController, monkeypatch: pytest.MonkeyPatch) -> None:

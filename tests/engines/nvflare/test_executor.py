@@ -11,11 +11,13 @@ import pytest
 from nvflare.apis.shareable import Shareable
 
 from flora.core.workers import one_by_one
+from flora.engines.nvflare.collective import message
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.executor import FloraExecutor, Pulse, counting, masks_of
+from flora.engines.nvflare.executor import FloraExecutor, Pulse, cell_collective, counting, masks_of
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.site_settings import SiteSettings
 from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, fill
+from flora.errors import CollectiveError
 from flora.party.audit import verify
 from flora.party.consent import DataSource
 from flora.party.table import describe
@@ -137,6 +139,24 @@ def test_sums_are_masked_unless_the_aggregator_asks_for_none_or_nobody_else_is_t
     assert (masks.parties, masks.place) == (("north", "south"), "server.run 1")
     assert masks_of(kit, replace(ORDER, masked=False)) is None
     assert masks_of(kit, replace(ORDER, parties=("north",))) is None
+
+
+def test_sums_go_to_the_aggregator_s_first_process_or_to_the_run_s_and_nowhere_else() -> None:
+    asked: list[str] = []
+
+    def sent(channel: str, topic: str, target: str, *_: Any, **__: Any) -> Any:
+        assert (channel, topic) == ("flora", "reduce")
+        asked.append(target)
+        return message({"state": "over", "number": 0, "lengths": [], "reason": "enough"})
+
+    cell = SimpleNamespace(core_cell=SimpleNamespace(send_request=sent))
+    for sums in ("", "server", "server.run"):
+        with pytest.raises(CollectiveError, match="enough"):
+            cell_collective(cell, replace(ORDER, sums=sums), "north", lambda: False).allgather(b"")
+    assert asked == ["server.run", "server", "server.run"]
+    for sums in ("south", "server.another"):
+        with pytest.raises(CollectiveError, match=f"sums go to the aggregator alone, not to '{sums}'"):
+            cell_collective(cell, replace(ORDER, sums=sums), "north", lambda: False)
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_nothing_passes_that_is_not_in_the_table(line: str) -> None:
 def test_the_tables_name_what_nvflare_has() -> None:
     """A topic that an upgrade renames would be refused in every run; here it is named."""
     words, channels = set(topics.words()), set(topics.channels())
-    ours = {("flora", "reduce"), ("flora", "beat"), ("admin", "admin"), ("hci_channel", "command")}
+    ours = {("flora", "reduce"), ("flora", "beat"), ("flora", "hub"), ("admin", "admin"), ("hci_channel", "command")}
     tables = [value for name, value in vars(guard).items() if "_FROM_" in name]
     for channel, topic in frozenset().union(*tables) - ours:
         assert channel in channels, channel
@@ -338,6 +338,7 @@ def test_a_scientist_gives_no_other_command(command: str) -> None:
     [
         (CoreCell.process_message, ["self", "endpoint", "connection", "app_id", "message"]),
         (CoreCell._find_endpoint, ["self", "target_fqcn", "for_msg"]),
+        (CoreCell.start, ["self"]),
         (FedAdminAgent._dispatch_request, ["self", "request"]),
         (ServerCommandRegister.process_command, ["self", "conn", "command"]),
         (ConnManager.process_frame_task, ["self", "sfm_conn", "frame"]),

@@ -8,6 +8,7 @@ from pathlib import Path
 from nvflare.fuel.f3.mpm import MainProcessMonitor
 
 from flora.engines.nvflare import seams
+from flora.engines.nvflare.adder import Adder
 from flora.engines.nvflare.alarm import Alarm
 from flora.engines.nvflare.consortium import AGGREGATOR, USER, Kit
 from flora.engines.nvflare.guard import AggregatorGuard
@@ -26,6 +27,7 @@ def install(workspace: str, run: str = "") -> None:
     if not run:
         seams.keep_out_twins(parties, alarm)
         seams.keep_out_revoked(Revoked(kit.path / "local" / FILE), alarm)
+        seams.when_cell_starts(Adder().serve)
 
 
 def aggregator() -> int:

@@ -16,8 +16,10 @@ from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey
 
 from flora.core.files import write_whole
 from flora.engines.files import carried_texts, with_files
+from flora.engines.nvflare.adder import FarHub
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, answer_to_message, header_of
 from flora.engines.nvflare.foreground import Foreground
+from flora.engines.nvflare.guard import SERVER
 from flora.engines.nvflare.heartbeats import Heartbeats
 from flora.engines.nvflare.hub import Hub, HubAnswer, call_from_headers
 from flora.engines.nvflare.job import NAME, Run
@@ -91,7 +93,7 @@ class FloraController(Controller):  # type: ignore[misc]
         self.run = run  # NVFlare wants to find its arguments again
         self._heartbeats, self._over = Heartbeats(), Event()
         self._asked: Asked | None = None
-        self._hub: Hub | None = None
+        self._hub: Hub | FarHub | None = None
         self._number, self._seconds, self._traffic = 0, {}, {}  # type: ignore[var-annotated]
         self._trainings = 0  # that the program has come to, those with answers included
 
@@ -168,15 +170,20 @@ class FloraController(Controller):  # type: ignore[misc]
             return list(known.values())
         self._number += 1
         asked = self._asked = Asked(step, self._number, parties, missing)
-        self._hub = Hub(self._number, parties, self._send) if step.together else None
+        self._hub = self._begun_hub(parties) if step.together else None
         began = time.perf_counter()
         self._heartbeats.forget_counts()
         self._foreground.say(f"{step.name}: asking {', '.join(asked.targets)}")
         self._collect(asked)
         if self._hub is not None:
+            self._hub.tick()
             self._traffic[step.name] = asdict(self._hub.traffic)
         self._foreground.say(f"{step.name}: done in {time.perf_counter() - began:.1f} s")
         return list({**known, **asked.replies}.values())
+
+    def _begun_hub(self, parties: Sequence[str]) -> Hub | FarHub:
+        """Return what adds up in a step: where the parties' lines end or, in another's network, here."""
+        return FarHub.begun(self._cell, self._number, parties) or Hub(self._number, parties, self._send)
 
     def _collect(self, asked: Asked) -> None:
         """Send the step and wait for all answers, or for the first reason not to."""
@@ -212,7 +219,8 @@ class FloraController(Controller):  # type: ignore[misc]
 
     def _order(self, asked: Asked) -> Any:
         masked = self._plan.request.masked
-        order = StepHeader(asked.number, self._name, tuple(asked.parties), version("flora-hpo"), masked)
+        sums = SERVER if isinstance(self._hub, FarHub) else ""
+        order = StepHeader(asked.number, self._name, tuple(asked.parties), version("flora-hpo"), masked, sums)
         return fill(Shareable(), order, step_text(asked.step))
 
     def _on_result(self, client_task: Any, fl_ctx: Any) -> None:  # noqa: ARG002
@@ -261,7 +269,7 @@ class FloraController(Controller):  # type: ignore[misc]
         except ValueError as error:
             return answer_to_message(HubAnswer("over", 0, reason=str(error)))
         hub = self._hub
-        if hub is None:
+        if not isinstance(hub, Hub):
             return answer_to_message(HubAnswer("over", call.number, reason="no training is under way"))
         self._heartbeats.heard(party)
         address = (origin, request.get_header(MessageHeaderKey.REQ_ID))

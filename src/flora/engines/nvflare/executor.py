@@ -20,6 +20,7 @@ from flora.core.workers import Map, workers
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, CellCollective, message
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.foreground import Foreground
+from flora.engines.nvflare.guard import SERVER
 from flora.engines.nvflare.service import watch_parent
 from flora.engines.nvflare.signatures import KitSigner
 from flora.engines.nvflare.site_settings import SiteSettings
@@ -132,9 +133,12 @@ class FloraExecutor(Executor):  # type: ignore[misc]
 
 def cell_collective(cell: Any, order: StepHeader, party: str, stopped: Callable[[], bool]) -> CellCollective:
     """Return a party's end of the sums of one step."""
+    where = order.sums or order.hub
+    if where not in (SERVER, order.hub):
+        raise CollectiveError(f"sums go to the aggregator alone, not to {where!r:.80}")
 
     def exchange(sent: Any, seconds: float) -> Any:
-        return cell.core_cell.send_request(CHANNEL, REDUCE, order.hub, sent, timeout=seconds)
+        return cell.core_cell.send_request(CHANNEL, REDUCE, where, sent, timeout=seconds)
 
     return CellCollective(order.parties.index(party), len(order.parties), order.number, exchange, stopped)
 

@@ -30,9 +30,10 @@ RUN_FROM_OWN_PARTY: Asked = frozenset({("client_command", "abort")}) | STREAM | 
 AGGREGATOR_FROM_PARTY: Asked = (
     frozenset(("task", topic) for topic in ("challenge", "register", "heart_beat", "quit", "report_job_failure")) | BYE
 )
-AGGREGATOR_FROM_PARTYS_RUN: Asked = BYE
+AGGREGATOR_FROM_PARTYS_RUN: Asked = frozenset({("flora", "reduce")}) | BYE  # sums are made where lines end
 AGGREGATOR_FROM_OWN_RUN: Asked = (
     frozenset(("server_parent_listener", topic) for topic in ("get_clients", "heartbeat", "update_run_status"))
+    | frozenset({("flora", "hub")})  # when sums begin and end
     | STREAM
     | BYE
 )

@@ -8,7 +8,7 @@ import json
 import threading
 import time
 import weakref
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import datetime
 from functools import wraps
@@ -105,6 +105,18 @@ def watch_cells(guard: Guard, alarm: Alarm) -> None:
         return process(cell, endpoint, connection, app_id, message)
 
     CoreCell.process_message = judged
+
+
+def when_cell_starts(serve: Callable[[Any], None]) -> None:
+    """Give this process's cell to ``serve`` before its first line is open."""
+    start = CoreCell.start
+
+    @wraps(start)
+    def started(cell: Any) -> Any:
+        serve(cell)
+        return start(cell)
+
+    CoreCell.start = started
 
 
 def keep_within(party: str) -> None:

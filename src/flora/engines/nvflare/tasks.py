@@ -22,6 +22,7 @@ class StepHeader:
     parties: tuple[Name, ...]  # who takes part, in the order of the ranks
     version: Sentence  # of flora, at the aggregator
     masked: bool = True  # whether sums are to leave under masks
+    sums: Sentence = ""  # which of the aggregator's two processes adds up; empty: the hub's
 
     def __post_init__(self) -> None:
         check(self, WireError)

@@ -1,5 +1,6 @@
 """Sums under masks, and an aggregator that cheats: it carries everything, so it may change whatever goes through it."""
 
+import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -8,11 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flora.core.collective import Collective, Integers
-from flora.core.masks import FreshSigner, MaskedCollective, Masking
+from flora.core.masks import BLOCK, FreshSigner, MaskedCollective, Masking, _mask
 from flora.core.threads import in_step
 from flora.errors import CollectiveError
 from tests.conftest import PassesOn
@@ -99,10 +103,25 @@ def test_each_contribution_alone_is_noise_and_none_is_like_another() -> None:
         counts = np.bincount(words.view(np.uint8), minlength=256)
         expected = len(words) * 8 / 256
         assert abs(((counts - expected) ** 2 / expected).sum() - 255) < 8 * np.sqrt(2 * 255)  # chi squared
+        assert len(np.unique(words)) == len(words)  # nor does a block repeat another
     for k, one in enumerate(sent):
         for other in sent[k + 1 :]:
             assert not (one == other).any()
             assert not (one == -other).any()  # nor do any two cancel: it takes all three
+
+
+def test_a_mask_is_counter_mode_under_a_key_for_the_call() -> None:
+    """Known answers, from the cipher as everybody has it: a block of words is a nonce, and counts from 2 as in GCM."""
+    words, key = np.zeros(BLOCK + 3, dtype=np.int64), bytes(range(32))
+    _mask(words, "0 (9,)", [key], [])
+    cipher = AES(hmac.digest(key, b"0 (9,)", "sha256"))
+    blocks = [
+        Cipher(cipher, CTR(bytes([0] * 11 + [number, 0, 0, 0, 2]))).encryptor().update(bytes(size))
+        for number, size in ((0, 8 * BLOCK), (1, 24))
+    ]
+    assert words.tobytes() == b"".join(blocks)
+    _mask(words, "0 (9,)", [], [key])
+    assert not words.any()
 
 
 def test_the_shape_is_part_of_the_mask() -> None:

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +27,7 @@ from flora.engines.nvflare.job import NAME, Run
 from flora.engines.nvflare.service import watch_parent
 from flora.engines.nvflare.tasks import StepHeader, answer_of, fill
 from flora.errors import FloraError, InputError
+from flora.models import family_of
 from flora.problem.messages import Reply, Step, Train
 from flora.problem.wire import most_reply, read_reply, step_text
 from flora.program.drive import drive, timed
@@ -111,7 +113,13 @@ class FloraController(Controller):  # type: ignore[misc]
         self._cell.register_request_cb(CHANNEL, BEAT, self._on_beat)
         engine.register_app_command(STATUS, self._on_status)
         Thread(target=self._tick, name="flora-tick", daemon=True).start()
+        Thread(target=self._load, name="flora-load", daemon=True).start()  # while the parties answer the first step
         watch_parent()
+
+    def _load(self) -> None:
+        """Load the modules that are needed after the first step: it takes a second, and nobody waits for it now."""
+        with suppress(Exception):  # what cannot be loaded says so where it is used
+            family_of(self._plan.request.family)
 
     def stop_controller(self, fl_ctx: Any) -> None:  # noqa: ARG002
         """Let nobody wait any longer."""

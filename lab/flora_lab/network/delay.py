@@ -31,6 +31,7 @@ async def _end(server: asyncio.Server) -> None:
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.sleep(0.01)  # a line that is closed ends a turn of the loop later
 
 
 class _Line:
@@ -43,7 +44,10 @@ class _Line:
         """Carry one connection, both ways, to its end."""
         with suppress(OSError, asyncio.CancelledError):
             there, back = await asyncio.open_connection("127.0.0.1", self.port, limit=AT_ONCE)
-            await asyncio.gather(self._one_way(reader, back), self._one_way(there, writer))
+            try:
+                await asyncio.gather(self._one_way(reader, back), self._one_way(there, writer))
+            finally:
+                back.close()
         writer.close()
 
     async def _one_way(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -6,7 +6,7 @@ The kits of a real consortium do not allow these classes; ``flora-lab network`` 
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,21 +96,21 @@ class BenchmarkExecutor(FloraExecutor):
         foreground.say("benchmark: begins")
         line = cell_collective(cell, order, kit.name, aborted)
         latency = {str(size): latency_of(line, size) for size in SIZES}
-        rows = json.loads((kit.state / "benchmark.json").read_bytes())["rows"]
+        size = json.loads((kit.state / "benchmark.json").read_bytes())
         found: dict[str, Any] = {}
         for kind, used in (("unmasked", None), ("masked", masks_of(kit, order))):
             line.allgather(b"")  # all begin together
             mark()
-            found[kind] = timed_training(WatchedCollective(line, aborted), rows, used)
+            found[kind] = timed_training(WatchedCollective(line, aborted), size, used)
         line.allgather(b"")
         mark()
         return json.dumps({"latency": latency, **found})
 
 
-def timed_training(line: WatchedCollective, rows: int, masks: Masks | None) -> dict[str, Any]:
+def timed_training(line: WatchedCollective, size: Mapping[str, int], masks: Masks | None) -> dict[str, Any]:
     """Return what a training cost this party, with masks or without, and its model's digest."""
     began, own, all_threads = time.perf_counter(), time.thread_time(), time.process_time()
-    model = train(line if masks is None else masks.begin(line, "benchmark"), rows)
+    model = train(line if masks is None else masks.begin(line, "benchmark"), **size)
     return {
         "seconds": time.perf_counter() - began,
         "own": time.thread_time() - own,
@@ -133,9 +133,9 @@ def latency_of(collective: Collective, size: int) -> float:
     return float(np.median(taken))
 
 
-def train(collective: Collective, rows: int) -> str:
-    """Train 100 trees of 31 leaves on made-up rows, and return the model's digest."""
-    config = {**family_of("hgb").defaults(list(CONFIG), "classification"), **CONFIG}
+def train(collective: Collective, rows: int, trees: int) -> str:
+    """Train trees of 31 leaves on made-up rows, and return the model's digest."""
+    config = {**family_of("hgb").defaults(list(CONFIG), "classification"), **CONFIG, "max_iter": trees}
     with one_thread():
         model = family_of("hgb").train(config, made_up_rows(collective.rank, rows), collective, 0).model
     files = sorted(model.files().items())

@@ -8,7 +8,7 @@ from flora_lab.network.engine import SIZES, latency_of, made_up_rows, train
 
 
 def share(rows: int, collective: Collective) -> str:
-    return train(collective, rows)
+    return train(collective, rows, 20)
 
 
 def test_all_parties_train_the_same_model_and_other_rows_another() -> None:

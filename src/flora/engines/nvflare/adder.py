@@ -4,7 +4,7 @@ Of a run's own process at the aggregator, which drives the run, come three order
 is, and to end it. It says every second that it is there. Where it falls silent, the exchange ends: nobody waits for it.
 
 NVFlare would pass each contribution on to the run's process, and each answer back: twice as many messages, encrypted
-anew, and two thirds of what the aggregator computes.
+anew, and more than half of what the aggregator computes.
 """
 
 import json

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from flora.outcome.explain import grown_words, past_range, trained_words
-from flora.program.result import CandidateResult, Result, StatedGain, TrainingResult
+from flora.aggregator.verdict import Verdict
+from flora.outcome.explain import edge_words, grown_words, past_range, settle_words, times_more_rows, trained_words
+from flora.problem.trials import Gain
+from flora.program.result import CandidateResult, Grounds, Result, StatedGain, TrainingResult
 from tests.program.test_result import CONFIG, result
 
 
@@ -38,3 +40,38 @@ def test_what_grows_with_the_rows_is_said_to(plain: Result) -> None:
     words = "More rows need more: C = 0.5 on a party's rows stands for 2 on those of all"
     assert grown_words(measured) == words
     assert grown_words(plain) == ""
+
+
+def compared(plain: Result, gain: float, *, folds: int = 5) -> Result:
+    """Return a run with a gain that has an error of 0.01 and ten degrees of freedom, by so many folds."""
+    verdict = Verdict(Gain(gain, 0.01, 10), "trained", 2)
+    trainings = (*(TrainingResult(CONFIG, 0.1, k // 2) for k in range(2 * folds)), TrainingResult(CONFIG, None))
+    return replace(
+        plain,
+        verdict=verdict.decision,
+        grade=verdict.grade,
+        evidence=Grounds.of(verdict),
+        expected_gain=StatedGain.by(verdict),
+        trainings=trainings,
+        seconds={"train": 11.0},
+    )
+
+
+def test_what_would_settle_a_gain_is_what_would_show_it(plain: Result) -> None:
+    """Of 10 degrees and 0.025 Student's t is 2.228, of 15 it is 2.131; ten folds: sqrt(2.111 / 2.25) of the error."""
+    assert settle_words(compared(plain, 0.0223)) == ""  # it is shown
+    assert settle_words(compared(plain, 0.0210)) == "--trainings 21 may settle it (about 10 s more)."
+    words = settle_words(compared(plain, 0.0150))
+    assert words == "More trainings would hardly settle it; about 2.2 times the rows may."
+    assert times_more_rows(compared(plain, 0.0150)) == pytest.approx((2.228 / 1.5) ** 2, abs=1e-3)
+    assert "Neither more trainings nor 10 times the rows" in settle_words(compared(plain, 0.0070))
+    assert settle_words(compared(plain, -0.0070)) == ""
+    assert "hardly settle" in settle_words(compared(plain, 0.0210, folds=10))  # there were as many already
+
+
+def test_a_recommendation_at_the_edge_of_its_range_says_so(plain: Result) -> None:
+    words = "C = 1000 is at the upper end of its range: a wider one (--space) may hold a better value"
+    assert edge_words(replace(plain, config={**CONFIG, "C": 1000.0})) == words
+    assert edge_words(plain) == ""
+    chosen = replace(plain, config={**CONFIG, "C": 1000.0}, chosen_in_training=("C",))
+    assert edge_words(chosen) == ""  # the training chose it, and goes past the range where that helps

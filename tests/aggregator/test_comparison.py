@@ -7,6 +7,7 @@ import pytest
 from flora.aggregator.comparison import Comparison, loss_of_training, mean_loss, trained_config
 from flora.errors import FloraError
 from flora.problem.messages import TrainReply
+from flora.problem.trials import Gain
 
 
 def reply(name: str, rows: int, loss: float | None, config: float = 1.0) -> TrainReply:
@@ -14,7 +15,7 @@ def reply(name: str, rows: int, loss: float | None, config: float = 1.0) -> Trai
 
 
 def test_the_gain_is_that_of_the_folds() -> None:
-    verdict = Comparison((0.30, 0.40), (0.20, 0.25)).verdict
+    verdict = Comparison((0.30, 0.40), (0.20, 0.25)).verdict(None, 3)
     assert verdict is not None
     assert (verdict.basis, verdict.chosen_from, verdict.gain.degrees) == ("trained", 2, 1)
     assert verdict.gain.estimate == pytest.approx((0.10 + 0.15) / 2)
@@ -23,8 +24,37 @@ def test_the_gain_is_that_of_the_folds() -> None:
 
 
 def test_there_is_no_verdict_where_nothing_was_compared() -> None:
-    assert Comparison((0.3, 0.4), ()).verdict is None
-    assert Comparison((0.3,), (0.2,)).verdict is None
+    assert Comparison((0.3, 0.4), ()).verdict(None, 3) is None
+    assert Comparison((0.3,), (0.2,)).verdict(None, 3) is None
+
+
+def test_few_folds_borrow_from_what_the_parties_know_of_the_error() -> None:
+    """One degree with 1.5 * 0.05^2 / 2 = 0.001875; four more with (0.7 * 0.1)^2 = 0.0049: 0.004295 on average."""
+    comparison = Comparison((0.30, 0.40), (0.20, 0.25))
+    alone, both = comparison.verdict(None, 3), comparison.verdict(Gain(0.9, 0.1, 4), 3)
+    assert alone is not None
+    assert both is not None
+    assert both.gain.estimate == alone.gain.estimate  # what they measured moves no gain
+    assert both.gain.error == pytest.approx(math.sqrt(0.004295))
+    assert both.gain.degrees == 5
+    sure = comparison.verdict(Gain(0.9, 0.1, 40), 4)
+    known = comparison.verdict(Gain(0.9, 0.1), 4)
+    assert sure == known
+    assert sure is not None
+    assert sure.gain.error == pytest.approx(math.sqrt((6 * 0.0049 + 0.001875) / 7))
+    assert sure.gain.degrees == 7
+    assert comparison.verdict(Gain(0.0, 0.0, 4), 3) == alone  # nobody saw any difference, so nobody knows its error
+    spread = comparison.verdict(Gain(0.9, 0.1, 4), 5)  # of five parties, which is taken as it is
+    assert spread is not None
+    assert spread.gain.error == pytest.approx(math.sqrt((4 * 0.01 + 0.001875) / 5))
+
+
+def test_folds_that_agree_by_chance_show_nothing() -> None:
+    same = Comparison((0.30, 0.40, 0.35), (0.295, 0.395, 0.345))
+    alone, both = same.verdict(None, 3), same.verdict(Gain(0.02, 0.03, 10), 3)
+    assert alone is not None
+    assert both is not None
+    assert (alone.grade, both.grade) == ("shown", "not shown")
 
 
 def test_the_mean_of_folds_has_its_standard_error() -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 
-from flora.aggregator.comparison import Comparison, Training
+from flora.aggregator.comparison import SHARPER, Comparison, Training, moderated
 from flora.aggregator.evidence import Objective
 from flora.core.workers import workers
 from flora.engines.threads import in_process
@@ -247,7 +247,9 @@ class TestTrainings:
             (use, None),
         ]
         losses = [training.loss for training in outcome.trainings[:-1]]
-        assert verdict.gain == paired_gain([losses[0] or 0, losses[2] or 0], [losses[1] or 0, losses[3] or 0])
+        seen_gain = paired_gain([losses[0] or 0, losses[2] or 0], [losses[1] or 0, losses[3] or 0])
+        assert outcome.found.choice is not None
+        assert verdict.gain == moderated(seen_gain, outcome.found.choice.chosen.gain, SHARPER)
         assert dict(unpack(outcome.model).config) == use
         models = [reply.model for reply in seen if isinstance(reply, TrainReply)]
         assert models == [b""] * 4 * 3 + [outcome.model] * 3  # of what only judges, no model leaves

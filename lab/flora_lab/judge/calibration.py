@@ -10,7 +10,7 @@ from flora.errors import InputError
 from flora_lab.cells import Cell
 from flora_lab.judge.answers import Answer, calibrated, show_calibration
 from flora_lab.judge.command import EXPERIMENT, USUAL
-from flora_lab.judge.compared import ComparedCell, measured_answer
+from flora_lab.judge.compared import ComparedCell, crossed_answers, measured_answer
 from flora_lab.judge.run import JudgedCell
 from flora_lab.options import RunOptions, add_run
 from flora_lab.pieces import Bench, compute_missing
@@ -20,6 +20,7 @@ from flora_lab.tables import to_csv, wide_console
 FAMILIES = ("hgb", "svm", "mlp")
 TITLES = {
     "trained": "Stated against true gains: the usual verdict, by federated trainings in folds",
+    "crossed": "Stated against true gains: the usual verdict, by all folds of pooled trainings but the one that judges",
     "measured": "Stated against true gains: without them, by what parties measured (--trainings 1)",
 }
 
@@ -64,7 +65,7 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> dict[str, Any]:
     """Make the trainings that are not stored yet, and compare what is said with what is true."""
     options = options_of(CalibrationOptions, parsed)
-    answers: dict[str, list[Answer]] = {"trained": [], "measured": []}
+    answers: dict[str, list[Answer]] = {basis: [] for basis in TITLES}
     for bench in options.benches():
         cells = stored_cells(bench.store, options)
         if not options.run.stored:
@@ -72,7 +73,9 @@ def run(parsed: Namespace) -> dict[str, Any]:
         there = bench.store.names()
         compared = [piece for cell in cells if (piece := ComparedCell(cell)).name in there]
         answers["trained"] += [piece.answer(bench) for piece in compared]
-        answers["measured"] += [measured_answer(JudgedCell(cell).record(bench)) for cell in cells]
+        records = [JudgedCell(cell).record(bench) for cell in cells]
+        answers["crossed"] += [answer for record in records for answer in crossed_answers(record)]
+        answers["measured"] += [measured_answer(record) for record in records]
     if not answers["measured"]:
         raise InputError(f"{options.run.results}: has none of the cells that were asked for")
     lines = {basis: calibrated(found) for basis, found in answers.items()}

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from flora.aggregator.aggregation import Aggregation, aggregate
 from flora.aggregator.choose import Choice
 from flora.aggregator.comparison import Comparison
@@ -60,7 +62,7 @@ class ComparedCell:
         """Return what the product says of the cell, and what is true of it."""
         found = keep(self, bench)
         gain = paired_gain(found["truth"]["default"], found["truth"]["recommended"])
-        verdict = Evidence.from_document(found["evidence"]).verdict
+        verdict = Evidence.from_document(found["evidence"]).verdict(self.cell.parties)
         return Answer(self.cell, verdict, gain.estimate, gain.error)
 
 
@@ -70,6 +72,25 @@ def measured_answer(record: Record) -> Answer:
     truth = _stored_truth(record, choice)
     gain: Gain = paired_gain(truth["default"], truth["recommended"])
     return Answer(record.cell, choice.verdict, gain.estimate, gain.error)
+
+
+def crossed_answers(record: Record) -> list[Answer]:
+    """Return what the usual verdict is by all folds of a stored truth but one, and what that one says; for each fold.
+
+    A training on all rows stands for the federated one, so that a verdict needs no training here. The fold that judges
+    took no part in the verdict, though its rows did in the trainings.
+    """
+    choice = choice_of(record, record.path)
+    truth = _stored_truth(record, choice)
+    gains = np.subtract(truth["default"], truth["recommended"])
+    answers = []
+    for fold, gain in enumerate(gains):
+        default, recommended = (losses[:fold] + losses[fold + 1 :] for losses in truth.values())
+        evidence = Evidence(Comparison(default, recommended), choice.chosen.gain, choice.chosen_from)
+        answers.append(
+            Answer(record.cell, evidence.verdict(record.cell.parties), float(gain), float(np.std(gains, ddof=1)))
+        )
+    return answers
 
 
 def _compared(record: Record, choice: Choice, bench: Bench) -> Comparison | None:

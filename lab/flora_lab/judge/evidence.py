@@ -38,10 +38,9 @@ class Evidence:
         """What is said where the only training is the model's."""
         return Verdict(self.measured, "measured", self.chosen_from)
 
-    @property
-    def verdict(self) -> Verdict:
-        """What the product says."""
-        return (self.trained.verdict if self.trained else None) or self.without_trainings
+    def verdict(self, parties: int) -> Verdict:
+        """Return what the product says, with so many parties."""
+        return (self.trained.verdict(self.measured, parties) if self.trained else None) or self.without_trainings
 
     def to_document(self) -> dict[str, Any]:
         """Return what is stored, as JSON's types."""

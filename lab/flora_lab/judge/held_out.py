@@ -32,6 +32,8 @@ EXPERIMENT = "held-out"
 USUAL = Protocol(trials=20, folds=5, candidates=8)
 FAMILIES = ("hgb", "svm", "mlp")
 SHARE = 0.3  # of the rows that nobody has
+MOST_HELD = 5_000  # of them, where the parties are given so many rows and no more
+LEAST_ROWS = 100  # that the parties are given
 RESAMPLES = 500  # of the held-out rows, for the error of the true gain
 TITLE = "Stated against true gains, on rows that nobody had"
 Labels = NDArray[Any]
@@ -46,20 +48,26 @@ class HeldOutOptions:
     parties: tuple[int, ...]
     seeds: int
     trials: int
+    rows: int | None
     run: RunOptions
 
     def __post_init__(self) -> None:
         at_least("seeds", self.seeds, 1)
+        at_least("rows", self.rows or LEAST_ROWS, LEAST_ROWS)
 
-    def cells(self) -> list[Cell]:
+    def pieces(self) -> "list[HeldOutCell]":
         """Return the cells that were asked for; without names, those of all datasets that rules are designed on."""
         return [
-            Cell(family, dataset, parties, seed=seed)
+            HeldOutCell(Cell(family, dataset, parties, seed=seed), self.rows_given(dataset))
             for seed in range(self.seeds)
             for dataset in self.dataset or used_for("design")
             for family in self.family or FAMILIES
             for parties in self.parties or (3,)
         ]
+
+    def rows_given(self, dataset: str) -> int | None:
+        """Return how many rows the parties get in all; None where there are not twice as many: all but a share."""
+        return self.rows if self.rows and declared(dataset).rows >= 2 * self.rows else None
 
 
 @dataclass(frozen=True)
@@ -67,19 +75,17 @@ class HeldOutCell:
     """One run of the product, from the search to two federated models, judged on rows that no party has."""
 
     cell: Cell
+    rows: int | None = None  # that the parties get in all; None: all but the share that nobody has
 
     @property
     def name(self) -> str:
         """Its name in the store."""
-        return f"cells/{self.cell.name}"
+        return f"cells/{self.cell.name}" + (f"-n{self.rows}" if self.rows else "")
 
     def compute(self, bench: Bench) -> dict[str, Any]:
         """Run the product, train both configs on all the parties' rows, and predict the rows that nobody had."""
         cell, protocol = self.cell, bench.protocol
-        table = load(cell.dataset, bench.data)
-        kept, held = train_test_split(
-            table, test_size=SHARE, stratify=table[TARGET], random_state=derived_seed(cell.seed, "held") % 2**32
-        )
+        kept, held = self.split(load(cell.dataset, bench.data))
         request = Request(
             cell.family,
             task="classification",
@@ -99,15 +105,24 @@ class HeldOutCell:
             "versions": versions(),
         }
 
+    def split(self, table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the rows of the parties, and those that nobody has."""
+        sizes: dict[str, Any] = {"test_size": SHARE}
+        if self.rows:
+            sizes = {"train_size": self.rows, "test_size": min(len(table) - self.rows, MOST_HELD)}
+        seed = derived_seed(self.cell.seed, "held") % 2**32
+        kept, held = train_test_split(table, **sizes, stratify=table[TARGET], random_state=seed)
+        return kept, held
+
     def work(self, bench: Bench) -> tuple[float, float]:
         """Return how much work it is: the parties' fits. There are no parts of it."""
-        rows = declared(self.cell.dataset).rows
+        rows = self.rows or declared(self.cell.dataset).rows
         return float(bench.protocol.trials * (rows + self.cell.parties * FIT)), 0.0
 
     def answer(self, bench: Bench) -> Answer:
         """Return what the product said, and what was true; it is computed if it is not there."""
         found = keep(self, bench)
-        verdict = Evidence.from_document(found["evidence"]).verdict
+        verdict = Evidence.from_document(found["evidence"]).verdict(self.cell.parties)
         return Answer(self.cell, verdict, found["true"], found["true_error"])
 
 
@@ -144,6 +159,12 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument(
         "--trials", type=int, default=USUAL.trials, metavar="T", help="trials at each party (%(default)s)"
     )
+    parser.add_argument(
+        "--rows",
+        type=int,
+        metavar="N",
+        help="rows of all parties, of tables with twice as many or more; nobody has the others (all but 30 %%)",
+    )
 
 
 def run(parsed: Namespace) -> dict[str, Any]:
@@ -151,7 +172,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
     options = options_of(HeldOutOptions, parsed)
     protocol = Protocol(options.trials, USUAL.folds, candidates=USUAL.candidates)
     bench = options.run.bench(EXPERIMENT, protocol)
-    pieces = [HeldOutCell(cell) for cell in options.cells()]
+    pieces = options.pieces()
     if options.run.stored:
         there = bench.store.names()
         pieces = [piece for piece in pieces if piece.name in there]

@@ -148,7 +148,7 @@ def counted(runs: Sequence[NullRun], found: Sequence[Evidence]) -> dict[str, Any
     return {
         "family": runs[0].family,
         "parties": runs[0].parties,
-        **said([each.verdict for each in found]),
+        **said([each.verdict(runs[0].parties) for each in found]),
         "measured": said([each.without_trainings for each in found]),
     }
 

@@ -14,10 +14,14 @@ from flora.aggregator.evidence import Objective
 from flora.aggregator.verdict import Verdict
 from flora.errors import FloraError
 from flora.problem.messages import TrainReply
+from flora.problem.size_law import MANY
 from flora.problem.space import Config
 from flora.problem.trials import Gain, paired_gain
 
 SAME_ROWS = 2  # times that chance counts: on other folds, but on the same rows, the config was chosen before
+SHARPER = 0.7  # times the error of a gain at a party's size is that of models that all rows train; of many parties the
+# error is their own spread, which has no term for the rows that folds share, and stands for the other as it is
+BORROWED = 6.0  # degrees of freedom, at most, that the parties' own error adds to that of a few folds
 
 
 @dataclass(frozen=True)
@@ -37,12 +41,37 @@ class Comparison:
     default: tuple[float, ...]
     recommended: tuple[float, ...]  # empty where it is the default
 
-    @property
-    def verdict(self) -> Verdict | None:
-        """What the trainings say; None where there was nothing to compare."""
+    def verdict(self, measured: Gain | None, parties: int) -> Verdict | None:
+        """Return what the trainings say; None where there was nothing to compare.
+
+        The gain is that of the trainings alone. But a few folds hardly know their own error, and so many parties who
+        measured the recommendation on their own rows, if they did, know of it, too.
+        """
         if len(self.recommended) < 2:
             return None
-        return Verdict(paired_gain(self.default, self.recommended), "trained", SAME_ROWS)
+        gain = paired_gain(self.default, self.recommended)
+        if measured is not None:
+            gain = moderated(gain, measured, 1.0 if parties >= MANY else SHARPER)
+        return Verdict(gain, "trained", SAME_ROWS)
+
+
+def moderated(gain: Gain, guess: Gain, times: float) -> Gain:
+    r"""Return a gain whose error is no longer that of a few folds alone.
+
+    With :math:`s^2` of :math:`\nu` degrees, and a guess :math:`s_0^2` that is worth :math:`\nu_0` of them, the error is
+    :math:`\sqrt{(\nu_0 s_0^2 + \nu s^2) / (\nu_0 + \nu)}` with the degrees of both (Smyth 2004).
+
+    Args:
+        gain: What some folds say.
+        guess: A gain of the same two configs, paired, on as many rows in all.
+        times: What its error is to be multiplied by.
+    """
+    if guess.error == 0 or gain.degrees is None:
+        return gain
+    borrowed = BORROWED if guess.degrees is None else min(BORROWED, guess.degrees)
+    degrees = borrowed + gain.degrees
+    variance = (borrowed * (times * guess.error) ** 2 + gain.degrees * gain.error**2) / degrees
+    return Gain(gain.estimate, math.sqrt(variance), degrees)
 
 
 def mean_loss(losses: Sequence[float]) -> Gain | None:

@@ -148,7 +148,8 @@ def compare(
             replies = yield from asked(step, TrainReply)
             trainings.append(_training(replies, request.objective, _counted(found), fold))
     comparison = _comparison(trainings, len(_compared(found, plan)))
-    verdict = comparison.verdict if comparison else None
+    measured = found.choice.chosen.gain if found.choice else None
+    verdict = comparison.verdict(measured, found.parties) if comparison else None
     return (replace(found, verdict=verdict) if verdict else found), comparison, tuple(trainings)
 
 

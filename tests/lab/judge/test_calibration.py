@@ -8,6 +8,7 @@ import pytest
 
 from flora_lab.datasets import DATASETS, made_up
 from flora_lab.judge.command import USUAL
+from flora_lab.judge.compared import crossed_answers
 from flora_lab.judge.run import JudgedCell
 from flora_lab.main import main
 from flora_lab.store import Store
@@ -41,7 +42,9 @@ def test_what_parties_measured_needs_no_training(tmp_path: Path, capsys: pytest.
     assert (line["family"], line["cells"], line["datasets"], line["use"]) == ("svm", 2, 2, 2)
     assert line["true"] == pytest.approx(100 * (0.15 - 0.015))
     assert 13 < line["too_much"]["value"] < 14
-    assert len((tmp_path / "table.csv").read_text().splitlines()) == 3
+    [crossed] = document["families"]["crossed"]
+    assert (crossed["cells"], crossed["datasets"], crossed["true"]) == (10, 2, pytest.approx(line["true"]))
+    assert len((tmp_path / "table.csv").read_text().splitlines()) == 1 + 2 + 10
     assert calibration("--results", tmp_path, "--stored", "--family", "hgb") == 2
     assert "has none of the cells that were asked for" in capsys.readouterr().err
 
@@ -54,9 +57,26 @@ def test_trainings_of_a_stored_cell_are_made_once(
     store(tmp_path, family)
     assert calibration("--results", tmp_path, "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    trained, measured = document["cells"]
-    assert (trained["basis"], measured["basis"]) == ("trained", "measured")
+    trained, *crossed, measured = document["cells"]
+    assert (trained["basis"], len(crossed), measured["basis"]) == ("trained", 5, "measured")
     # the trees were another library's: their truth is measured anew, on the rows; that of an svm still holds
     assert (trained["true"] == pytest.approx(measured["true"])) == (family == "svm")
     assert calibration("--results", tmp_path, "--stored", "--json") == 0
     assert json.loads(capsys.readouterr().out) == document
+
+
+def test_the_fold_that_judges_has_no_part_in_the_verdict() -> None:
+    losses = {
+        0.01: (0.30, 0.31, 0.29, 0.30, 0.30),
+        1.0: (0.30, 0.29, 0.31, 0.30, 0.30),
+        10.0: (0.2, 0.21, 0.2, 0.2, 0.5),
+    }
+    record = made_up_record("svm", lambda config: 0.3 / float(config["C"]), lambda config: 0.15 / float(config["C"]))
+    truths = tuple(
+        replace(truth, losses=(losses.get(float(truth.config["C"]), losses[10.0]),)) for truth in record.truths
+    )
+    answers = crossed_answers(replace(record, truths=truths))
+    assert [answer.true for answer in answers] == pytest.approx([0.10, 0.08, 0.11, 0.10, -0.20])
+    assert [answer.verdict.gain.estimate for answer in answers][-1] == pytest.approx(0.39 / 4)
+    assert answers[-1].use
+    assert not answers[0].use  # 0.10 is not beyond the error of a fold in which 0.2 were lost

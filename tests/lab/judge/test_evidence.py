@@ -22,7 +22,7 @@ def test_comes_back_as_it_was() -> None:
 
 def test_trainings_decide_where_there_were_any() -> None:
     evidence = Evidence(FOLDS, Gain(-0.1, 0.02, 3.5), 8)
-    assert (evidence.verdict.basis, evidence.verdict.decision) == ("trained", "use")
+    assert (evidence.verdict(3).basis, evidence.verdict(3).decision) == ("trained", "use")
     assert (evidence.without_trainings.basis, evidence.without_trainings.decision) == ("measured", "keep-defaults")
     nothing_else = Evidence(Comparison((0.3, 0.3), ()), Gain(-0.1, 0.02, 3.5), 8)  # the default was recommended
-    assert nothing_else.verdict == nothing_else.without_trainings
+    assert nothing_else.verdict(3) == nothing_else.without_trainings

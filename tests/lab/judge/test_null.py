@@ -17,7 +17,7 @@ SMALL = ["null", "--family", "svm", "--parties", "2", "--rows", "60", "--trials"
 
 
 def test_counts_what_today_s_rule_says() -> None:
-    better = Evidence(Comparison((0.5, 0.5, 0.5), (0.45, 0.46, 0.44)), Gain(0.0, 0.1, 4), 8)
+    better = Evidence(Comparison((0.5, 0.5, 0.5), (0.45, 0.46, 0.44)), Gain(0.0, 0.02, 4), 8)
     same = Evidence(None, Gain(0.0, 0.1, 4), 8)
     runs = [NullRun("svm", 3, 60, seed) for seed in range(4)]
     found = counted(runs, [better, same, better, same])

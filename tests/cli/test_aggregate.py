@@ -73,6 +73,7 @@ def test_a_folder_of_files_packed_or_not(flora: Run, space: Path, tmp_path: Path
     (folder / "b.csv.gz").write_bytes(gzip.compress(packed.read_bytes()))
     packed.unlink()
     (folder / "notes.txt").write_text("not read")
+    (folder / "._a.csv").write_text("a system's own")
     code, printed, _ = flora("aggregate", folder, "--space", space, "--json")
     assert code == 0
     assert [party["name"] for party in json.loads(printed)["parties"]] == ["a", "b"]

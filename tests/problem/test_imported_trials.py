@@ -130,6 +130,27 @@ def test_blanks_around_names_and_values_are_left_out(tmp_path: Path) -> None:
     assert read(tmp_path, "kind, b, loss\n a, TRUE , 0\n", MIXED) == [Pair({"kind": "a", "b": True}, 0.0)]
 
 
+@pytest.mark.parametrize(
+    ("text", "loss"),
+    [
+        ("C;n;loss\n0.5;3;0.25\n", 0.25),
+        ("C;n;score\n0,5;3;7,5e-1\n", 0.25),
+        ("C\tn\tscore\n0.5\t3\t75%\n", 0.25),
+        ("C;n;score\n0,5;3;75,0 %\n", 0.25),
+        ("number,params_C,params_n,loss\n0,0.5,3,0.25\n", 0.25),
+    ],
+)
+def test_a_spreadsheets_and_optunas_own_way_to_write_are_read(tmp_path: Path, text: str, loss: float) -> None:
+    assert read(tmp_path, text) == [Pair({"C": 0.5, "n": 3}, loss)]
+
+
+def test_a_decimal_comma_is_no_part_of_a_word(tmp_path: Path) -> None:
+    space = SearchSpace((Categorical("kind", ("1,5", "2,5")), Real("C", 0, 1)))
+    assert read(tmp_path, "kind;C;loss\n2,5;0,5;0,25\n", space) == [Pair({"kind": "2,5", "C": 0.5}, 0.25)]
+    named = SearchSpace((Real("params_C", 0, 1),))
+    assert read(tmp_path, "params_C,loss\n0.5,0.25\n", named) == [Pair({"params_C": 0.5}, 0.25)]
+
+
 def test_a_packed_file_is_unpacked_whatever_its_name_and_not_without_end(tmp_path: Path) -> None:
     text = b"C,n,loss\n0.5,3,0.25\n"
     assert read(tmp_path, gzip.compress(text)) == [Pair({"C": 0.5, "n": 3}, 0.25)]

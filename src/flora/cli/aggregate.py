@@ -94,13 +94,16 @@ def is_csv(path: Path) -> bool:
     return path.name.lower().removesuffix(".gz").endswith(".csv")
 
 
+def _may_be_trials(file: Path) -> bool:
+    """Whether a file of a folder is one by its name; a name that begins with a point is a system's own."""
+    return not file.name.startswith(".") and (file.suffix == ".json" or is_csv(file))
+
+
 def files_in(typed: Sequence[str]) -> list[Path]:
     """Return the files that were named; of a folder all that may be trials or replies, in the order of their names."""
     found: list[Path] = []
     for path in map(Path, typed):
-        inner = (
-            sorted(file for file in path.iterdir() if file.suffix == ".json" or is_csv(file)) if path.is_dir() else []
-        )
+        inner = sorted(filter(_may_be_trials, path.iterdir())) if path.is_dir() else []
         if path.is_dir() and not inner:
             raise InputError(f"{path}: this folder has no file that ends in .json, .csv or .csv.gz")
         found += inner or [path]

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import math
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 LossOf = Callable[[float], float]
 MOST_LINES = 10_000  # of a file: as many as there may be trials
+SEPARATORS = (",", ";", "\t", "|")  # of two that make as many columns, the first
+NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)? ?%?")  # with a decimal comma
 MOST_UNPACKED = 64 * MIB  # of a file that was packed
 
 
@@ -51,19 +54,42 @@ class Pair:
 
 
 def pairs_of_csv(path: Path, space: SearchSpace, loss_of: LossOf, columns: Columns = Columns()) -> list[Pair]:  # noqa: B008
-    """Return the pair of each line of a CSV file with a header; the file may be packed (gzip)."""
+    """Return the pair of each line of a CSV file with a header; the file may be packed (gzip).
+
+    Its cells are apart by whatever of :data:`SEPARATORS` makes most columns of the header.
+    """
     try:
-        reader = csv.DictReader(io.StringIO(_text(path), newline=""))
-        reader.fieldnames = [name.strip() for name in reader.fieldnames or []]
+        text = _text(path)
+        separator = max(SEPARATORS, key=text.partition("\n")[0].count)
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
+        reader.fieldnames = [_known_name(name.strip(), space) for name in reader.fieldnames or []]
         outcome = _check_columns(path, list(reader.fieldnames), space, columns)
         pairs: list[Pair] = []
         for line in reader:
             if len(pairs) == MOST_LINES:
                 raise TrialsError(f"{path}: has more than {MOST_LINES} trials")
-            pairs.append(_pair(f"{path}, line {reader.line_num}", line, space, outcome, loss_of, columns))
+            place, cells = f"{path}, line {reader.line_num}", line if separator == "," else _with_points(line, space)
+            pairs.append(_pair(place, cells, space, outcome, loss_of, columns))
     except (UnicodeDecodeError, csv.Error) as error:
         raise TrialsError(f"{path}: not a CSV file in UTF-8 ({error})") from error
     return pairs
+
+
+def _known_name(name: str, space: SearchSpace) -> str:
+    """Return a column's name; Optuna writes ``params_`` before that of an HP."""
+    bare = name.removeprefix("params_")
+    return bare if bare in space.names and name not in space.names else name
+
+
+def _with_points(line: Mapping[Any, Any], space: SearchSpace) -> dict[Any, Any]:
+    """Return a line with points where its numbers have decimal commas: no comma keeps its cells apart."""
+    words = {p.name for p in space.parameters if isinstance(p, Categorical)}
+    return {
+        name: cell.replace(",", ".")
+        if name not in words and isinstance(cell, str) and NUMBER.fullmatch(cell.strip())
+        else cell
+        for name, cell in line.items()
+    }
 
 
 def _text(path: Path) -> str:
@@ -123,13 +149,19 @@ def _pair(
         space.check(config)
     except SpaceError as problem:
         raise TrialsError(f"{place}: {problem}") from problem
-    measured = _number(place, outcome, line[outcome]) * (-1.0 if columns.negate else 1.0)
+    measured = _share(place, outcome, line[outcome]) * (-1.0 if columns.negate else 1.0)
     error = _number(place, "error", line["error"]) if line.get("error") and "error" not in space.names else None
     if error is not None and error < 0:
         raise TrialsError(f"{place}: error must be at least 0, got {error}")
     is_loss = outcome == columns.loss or (columns.score is None and outcome == "loss")
     loss = measured if is_loss else loss_of(measured)
     return Pair(config, loss, error, None if columns.rows is None else _rows(place, columns.rows, line[columns.rows]))
+
+
+def _share(place: str, name: str, text: str | None) -> float:
+    """Return a number; with a percent sign behind it, as 87.5%, a hundredth of it."""
+    bare = (text or "").strip()
+    return _number(place, name, bare[:-1]) / 100 if bare.endswith("%") else _number(place, name, text)
 
 
 def _rows(place: str, name: str, text: str | None) -> int:

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from flora_lab.paper.as_published import SEED
-from flora_lab.paper.compare import Entry
+from flora_lab.paper.compare import SMALL_GAP, Entry
 from flora_lab.paper.ours import COLUMNS, Row, regrets_of
 from flora_lab.paper.published import AGGREGATE, COMPARISON, SURFACES
-from flora_lab.statistics import Summary, summary
+from flora_lab.statistics import Summary, Versus, summary, versus
 
+APLM = "aplm"
 Range = dict[str, float]  # the median over replications, the lowest and the highest
 
 
@@ -45,6 +46,22 @@ def replications(rows: Sequence[Row], column: str) -> list[list[float]]:
         if whole and whole <= set(cells)
         for k in range(min(map(len, cells.values())))
     ]
+
+
+def against_aplm(rows: Sequence[Row]) -> dict[str, Versus]:
+    """Return each column's regrets minus APLM's: a family's dataset counts once, with the median over its splits.
+
+    Only rows count whose best and baseline differ by more than noise. Columns that not all of these have are left out.
+    """
+    counted = [row for row in rows if row["best"] - row["baseline"] >= SMALL_GAP]
+    names = [f"{row['family']} {row['dataset']}" for row in counted]
+    found = {}
+    for column in COLUMNS:
+        pairs = [(regrets_of(row, column), regrets_of(row, APLM)) for row in counted]
+        if column != APLM and pairs and all(ours for ours, _ in pairs):
+            ours, theirs = ([float(np.median(pair[k])) for pair in pairs] for k in (0, 1))
+            found[column] = versus(names, ours, theirs, SEED)
+    return found
 
 
 def published_regrets(group: str, surface: str) -> list[float]:

@@ -8,13 +8,14 @@ from typing import Any
 from flora.problem.path import ENOUGH
 from flora_lab.cells import Cell, Protocol
 from flora_lab.machine import machines_in
-from flora_lab.paper.aggregate import aggregated
+from flora_lab.paper.aggregate import against_aplm, aggregated
 from flora_lab.paper.as_published import SEED, SPLIT
 from flora_lab.paper.compare import PERCENT, SMALL_GAP, Entry, entries_of
 from flora_lab.paper.contents import QUICK, THOROUGH, THOROUGH_TESTBED, cells_of, datasets_of
 from flora_lab.paper.ours import COLUMNS, FLORA, OURS, Row, in_words, regrets_of, scores_of
 from flora_lab.paper.parts import parts_of
 from flora_lab.paper.published import COMPARISON, SURFACES
+from flora_lab.paper.reproduced import reproduced
 from flora_lab.paper.rows import DRAWS
 from flora_lab.paper.show import reach, statistics
 from flora_lab.paper.stored import StoredRows
@@ -111,6 +112,7 @@ def _table(table: str, stored: StoredRows) -> Iterator[str]:
         else:
             yield from _comparison(group, paper, protocol, whole=table in COMPARISON)
             yield from parts_of(group)
+            yield from reproduced(group) if table in COMPARISON else ()
         there = {_key(row) for row in group if row["split"] == SPLIT}
         yield from _absent([_name(cell) for key, cell in paper.items() if key not in there])
 
@@ -190,7 +192,24 @@ def _aggregate(rows: Sequence[Row]) -> Iterator[str]:
                 for e in entries
             ]
             yield markdown(["", "", "cells", "replications", "mean", "wins", "p"], lines)
+            yield from _against_aplm(dealt)
             yield from _cells(dealt)
+
+
+def _against_aplm(rows: Sequence[Row]) -> Iterator[str]:
+    found = against_aplm(rows)
+    if found:
+        yield fill(
+            f"Regret minus APLM's where the gap is {100 * SMALL_GAP:g} points or more. A family's dataset counts once, "
+            "with the median over its splits. The interval of 95 % is a bootstrap's over datasets, p is Wilcoxon's, "
+            "two-sided, without a correction for several columns.",
+            WIDTH,
+        )
+        lines = [
+            [_head_of(name), str(v.datasets), f"{v.median:+.2f}", f"{v.low:+.2f} to {v.high:+.2f}", f"{v.p_value:.3f}"]
+            for name, v in found.items()
+        ]
+        yield markdown(["", "datasets", "median", "95 %", "p"], lines)
 
 
 def _cells(rows: Sequence[Row]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from flora_lab.paper.aggregate import aggregated, replications
+from flora_lab.paper.aggregate import against_aplm, aggregated, replications
 from flora_lab.paper.published import SURFACES
 from tests.lab.paper.test_compare import row
 
@@ -48,6 +48,22 @@ def test_statistics_are_scipys_of_each_replication() -> None:
     assert overall["computed"]["mean"] == pytest.approx({"median": (1.9 / 3 + 0.3) / 2, "low": 0.3, "high": 1.9 / 3})
     assert overall["computed"]["wins"][0] == {"median": 2.5, "low": 2.0, "high": 3.0}
     assert found["svm", "sgm"]["replications"] == 4
+
+
+def test_columns_are_compared_with_aplm_by_dataset() -> None:
+    surfaces = {
+        name: [{"score": 0.9 - 0.1 * regret, "trainings": 1.0}]
+        for name, regret in zip(SURFACES, (0.5, 0.7, 0.9, 0.4), strict=True)
+    }
+    rows = [row(name, surfaces=surfaces, seed=5489 + k) for name in ("sonar", "pc3") for k in range(2)]
+    small = row("oil-spill", best=0.81, surfaces=surfaces)
+    found = against_aplm([*rows, small])
+    assert {name: (each.datasets, pytest.approx(each.median)) for name, each in found.items()} == {
+        "sgm": (2, 0.1),
+        "sgm+u": (2, 0.3),
+        "mplm": (2, 0.5),
+    }
+    assert against_aplm([small]) == {}
 
 
 def test_rows_without_a_gap_have_no_regret() -> None:

@@ -58,11 +58,8 @@ def test_columns_are_compared_with_aplm_by_dataset() -> None:
     rows = [row(name, surfaces=surfaces, seed=5489 + k) for name in ("sonar", "pc3") for k in range(2)]
     small = row("oil-spill", best=0.81, surfaces=surfaces)
     found = against_aplm([*rows, small])
-    assert {name: (each.datasets, pytest.approx(each.median)) for name, each in found.items()} == {
-        "sgm": (2, 0.1),
-        "sgm+u": (2, 0.3),
-        "mplm": (2, 0.5),
-    }
+    assert {name: each.datasets for name, each in found.items()} == {"sgm": 2, "sgm+u": 2, "mplm": 2}
+    assert [each.median for each in found.values()] == pytest.approx([0.1, 0.3, 0.5])
     assert against_aplm([small]) == {}
 
 

@@ -25,7 +25,7 @@ from tests.conftest import two_moons
 TEN = Protocol(trials=1, folds=10)
 EXACT = [  # baselines that come out to the printed digit
     *(("svm", name) for name in ("sonar", "heart-statlog", "oil-spill", "pc3")),
-    *(("mlp", name) for name in ("sonar", "heart-statlog", "oil-spill", "pc3")),
+    *(("mlp", name) for name in ("sonar", "heart-statlog", "oil-spill", "pc3", "pollen")),
     ("hgb", "sonar"),
     ("hgb", "heart-statlog"),
 ]

@@ -123,7 +123,7 @@ def test_training_stops_when_validation_rows_see_no_gain() -> None:
     rows = table(load_breast_cancer)
     recorder = Recorder()
     MLP.train({**FAST, "learning_rate_init": 1e-12, "n_iter_no_change": 4}, rows, recorder, 0)
-    rounds = sum(len(values) == 2 for values in recorder.sent)
+    rounds = sum(len(values) == 3 for values in recorder.sent)
     assert rounds == 1 + 4 + 1  # the first is the best; as in scikit-learn, one more than the patience
 
 
@@ -134,7 +134,7 @@ def test_many_parties_have_more_patience_unless_a_config_says(parties: int, own:
     def rounds(collective: Collective) -> int:
         recorder = Recorder(collective)
         MLP.train({**FAST, "max_iter": 40, "learning_rate_init": 1e-12, **own}, rows, recorder, 0)
-        return sum(len(values) == 2 for values in recorder.sent)
+        return sum(len(values) == 3 for values in recorder.sent)
 
     assert set(in_step([rounds] * parties)) == {1 + patience + 1}
 
@@ -144,7 +144,7 @@ def test_a_pooled_batch_is_shared_out_by_rows() -> None:
     short = train(rows, thirds(rows), {**slow, "learning_rate_init": 1e-3})[0]
     start = train(rows, thirds(rows), {**slow, "learning_rate_init": 1e-12})[0]
     steps = np.abs(short.layers.weights - start.layers.weights).max() / 1e-3
-    assert 4 < steps < 12  # 540 rows in pooled batches of 60: nine Adam steps at each party
+    assert 7 < steps < 16  # 540 rows in pooled batches of 60: nine Adam steps, each 1.4 to 2.4 times as long
 
 
 @pytest.mark.parametrize(("load", "task"), [(load_iris, "classification"), (load_diabetes, "regression")])

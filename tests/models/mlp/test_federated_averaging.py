@@ -1,3 +1,4 @@
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from flora.core.collective import Alone, Collective
 from flora.core.threads import in_step
 from flora.models.mlp.family import SETTINGS
-from flora.models.mlp.federated_averaging import Part, Standing, average, learners_of
+from flora.models.mlp.federated_averaging import Part, Score, Standing, average, learners_of
 from flora.models.rows import Rows
 from flora.problem.schema import Schema, Task
 from flora.randomness import derived_seed
@@ -37,25 +38,38 @@ def in_one_process(
 
 
 def plainly(parts: dict[int, tuple[Part, Part]], rounds: int, epochs: int, rate: float | None) -> Floats:
-    """Return the last weights of a plain loop over scikit-learn's networks; without a rate, of plain averages."""
+    """Return the last weights of a plain loop over scikit-learn's networks; without a rate, of plain averages.
+
+    A party has a share of the pooled batch of 30 rows: that share of the penalty, and of Adam's mean square.
+    """
     rows = [len(kept) for kept, _ in parts.values()]
-    networks = [MLPClassifier(8, batch_size=round(30 * n / sum(rows))) for n in rows]
-    first, mean = derived_seed(5, "mlp", "first"), np.zeros(0)
-    bounds = [np.sqrt(6 / (4 + 8)), np.sqrt(6 / (8 + 3))]
-    draw = np.random.RandomState(first).uniform
+    sizes = [round(30 * n / sum(rows)) for n in rows]
+    networks = [
+        MLPClassifier(
+            8,
+            batch_size=size,
+            alpha=1e-4 * size / 30,
+            learning_rate_init=1e-3 / math.sqrt(size / 30),
+            epsilon=1e-8 / math.sqrt(size / 30),
+        )
+        for size in sizes
+    ]
+    mean, bounds = np.zeros(0), [np.sqrt(6 / (4 + 8)), np.sqrt(6 / (8 + 3))]
+    draw = np.random.RandomState(derived_seed(5, "mlp", "first")).uniform
     (a, b), (c, d) = ((draw(-x, x, shape), draw(-x, x, shape[1])) for x, shape in zip(bounds, [(4, 8), (8, 3)]))  # noqa: B905
     weights = np.concatenate([part.ravel() for part in (a, c, b, d)])
-    for number in range(rounds):
+    for number in range(1, rounds + 1):
         total = np.zeros(len(weights))
         for place, network in enumerate(networks):
-            seed = derived_seed(5, "mlp", place, number) if number else first
-            network.random_state = np.random.RandomState(seed)
-            if number:
-                coefficients, intercepts = np.split(weights.copy(), [4 * 8 + 8 * 3])
-                network.coefs_ = [coefficients[:32].reshape(4, 8), coefficients[32:].reshape(8, 3)]
-                network.intercepts_ = [intercepts[:8], intercepts[8:]]
-            for _ in range(epochs):
+            if number == 1:  # only so that it knows its shape
                 network.partial_fit(parts[place][0].X, parts[place][0].y, classes=[0, 1, 2])
+                del network._optimizer
+            network.random_state = np.random.RandomState(derived_seed(5, "mlp", place, number))
+            coefficients, intercepts = np.split(weights.copy(), [4 * 8 + 8 * 3])
+            network.coefs_ = [coefficients[:32].reshape(4, 8), coefficients[32:].reshape(8, 3)]
+            network.intercepts_ = [intercepts[:8], intercepts[8:]]
+            for _ in range(epochs):
+                network.partial_fit(parts[place][0].X, parts[place][0].y)
             total += rows[place] * np.concatenate([m.ravel() for m in (*network.coefs_, *network.intercepts_)])
         mean = total / sum(rows)
         weights = mean if rate is None else weights + rate * (mean - weights)
@@ -108,8 +122,17 @@ def test_one_training_passes_through_what_trainings_of_fewer_rounds_make(patienc
 def test_the_best_round_stands_and_the_patience_begins_anew_with_each_gain() -> None:
     standing = Standing(np.zeros(0))
     stands = []
-    for number, score in enumerate([0.5, 0.5, 0.6, 0.60001, 0.4], 1):
-        standing = standing.after(number, np.array([float(number)]), score, tol=0.01)
+    for number, fit in enumerate([0.5, 0.5, 0.6, 0.60001, 0.4], 1):
+        standing = standing.after(number, np.array([float(number)]), Score(fit, -1.0), tol=0.01)
         stands.append((standing.round, standing.weights[0], standing.stale))
     assert stands == [(1, 1, 0), (1, 1, 1), (3, 3, 0), (4, 4, 1), (4, 4, 2)]
     assert standing.after(6, np.array([6.0]), None, 0.01).round == 6  # nobody can tell: the last
+
+
+def test_a_gain_in_likelihood_is_one_and_breaks_ties_but_right_answers_decide() -> None:
+    standing = Standing(np.zeros(0))
+    stands = []
+    for number, score in enumerate([(0.9, -0.5), (0.9, -0.4), (0.9, -0.395), (0.89, -0.2), (0.89, -0.3)], 1):
+        standing = standing.after(number, np.array([float(number)]), Score(*score), tol=0.01)
+        stands.append((standing.round, standing.stale))
+    assert stands == [(1, 0), (2, 0), (3, 1), (3, 0), (3, 1)]

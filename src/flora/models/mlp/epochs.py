@@ -6,21 +6,21 @@ It is ``MLPClassifier.fit`` and ``MLPRegressor.fit`` with Adam and one hidden la
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-from sklearn.neural_network._base import ACTIVATIONS, DERIVATIVES, LOSS_FUNCTIONS
+from sklearn.neural_network._base import ACTIVATIONS
 from sklearn.preprocessing import StandardScaler
 
-from flora.models.mlp.perceptron import Floats, Layers, length_of
+from flora.models.mlp.perceptron import Floats, Layers
+from flora.models.mlp.steps import Steps, drawn
 from flora.models.rows import Rows
 from flora.models.scored import accuracy
 
 FEWEST_HELD = 2  # validation rows; scikit-learn wants as many
-LOSSES = {"logistic": "binary_log_loss", "softmax": "log_loss", "identity": "squared_error"}
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def fitted_networks(
 
 
 class Descent:
-    """A training under way: all weights in one vector, and Adam's memory of them.
+    """A training under way.
 
     Args:
         settings: All HPs.
@@ -135,16 +135,13 @@ class Descent:
         self.settings, self.target = settings, target
         self.sizes = dense.shape[1], int(settings["hidden_layer_sizes"]), target.y.shape[1]
         self.rng = np.random.RandomState(seed)
-        self.weights = _drawn(self.sizes, settings["activation"], self.rng)
+        self.weights = drawn(self.sizes, settings["activation"], self.rng)
         kept, held = _held_out(target, settings["validation_fraction"], self.rng)
         self.X, self.y, self.held = dense[kept], target.y[kept], (dense[held], target.y[held])
         self.counts, self.held_counts = (None if weights is None else weights[rows] for rows in (kept, held))
         self.early = len(held) > 0
         self.order = np.arange(len(kept))
-        self.adam = Adam(settings, len(self.weights))
-        self.gradients = np.empty_like(self.weights)
-        self.step = Layers(self.weights, self.sizes, settings["activation"]).matrices
-        self.slopes = Layers(self.gradients, self.sizes, settings["activation"]).matrices
+        self.steps = Steps(settings, self.sizes, target.output, self.weights)
         self.best, self.best_score, self.stale = self.weights.copy(), -math.inf, 0
 
     def epoch(self) -> bool:
@@ -170,84 +167,17 @@ class Descent:
 
     def _learn(self, X: Floats, y: Floats, counts: Floats | None) -> float:
         """Take one step; return the batch's loss before it, where somebody wants to know."""
-        (first, second, *_), activation = self.step, self.settings["activation"]
-        hidden, outputs = self._forward(X)
-        loss = 0.0 if self.early else self._loss(outputs, y, counts)
+        hidden, outputs = self.steps.forward(X)
+        loss = 0.0 if self.early else self.steps.loss(outputs, y, counts)
         error = outputs - y
         if counts is not None:
             error *= counts[:, None]
-        total = len(y) if counts is None else counts.sum()
-        deeper = error @ second.T
-        if activation == "relu":
-            deeper *= hidden > 0
-        else:
-            DERIVATIVES[activation](hidden, deeper)
-        for k, (inputs, delta, matrix) in enumerate([(X, deeper, first), (hidden, error, second)]):
-            np.matmul(inputs.T, delta, out=self.slopes[k])
-            self.slopes[k][...] += self.settings["alpha"] * matrix
-            self.slopes[k][...] /= total
-            np.divide(np.sum(delta, axis=0), total, out=self.slopes[k + 2])
-        self.adam.move(self.weights, self.gradients)
+        self.steps.back(X, hidden, error, len(y) if counts is None else counts.sum())
         return loss
-
-    def _forward(self, X: Floats) -> tuple[Floats, Floats]:
-        first, second, before, last = self.step
-        hidden = X @ first
-        hidden += before
-        ACTIVATIONS[self.settings["activation"]](hidden)
-        outputs = hidden @ second
-        outputs += last
-        ACTIVATIONS[self.target.output](outputs)
-        return hidden, outputs
-
-    def _loss(self, outputs: Floats, y: Floats, counts: Floats | None) -> float:
-        squares = sum(np.dot(matrix.ravel(), matrix.ravel()) for matrix in self.step[:2])
-        loss = LOSS_FUNCTIONS[LOSSES[self.target.output]](y, outputs, counts)
-        return float(loss + (0.5 * self.settings["alpha"]) * squares / (len(y) if counts is None else counts.sum()))
 
     def _validated(self) -> float:
         X, y = self.held
-        return self.target.fitness(self._forward(X)[1], y, self.held_counts)
-
-
-@dataclass
-class Adam:
-    """Adam's steps, as scikit-learn makes them."""
-
-    settings: Mapping[str, Any]
-    length: int
-    steps: int = 0
-    first: Floats = field(init=False)
-    second: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.first, self.second = np.zeros(self.length), np.zeros(self.length)
-
-    def move(self, weights: Floats, gradients: Floats) -> None:
-        """Move the weights, in place."""
-        beta_1, beta_2 = self.settings["beta_1"], self.settings["beta_2"]
-        self.steps += 1
-        self.first *= beta_1
-        self.first += (1 - beta_1) * gradients
-        self.second *= beta_2
-        self.second += (1 - beta_2) * gradients**2
-        rate = self.settings["learning_rate_init"] * np.sqrt(1 - beta_2**self.steps) / (1 - beta_1**self.steps)
-        root = np.sqrt(self.second)
-        root += self.settings["epsilon"]
-        move = -rate * self.first
-        move /= root
-        weights += move
-
-
-def _drawn(sizes: tuple[int, int, int], activation: str, rng: np.random.RandomState) -> Floats:
-    """Return the first weights: each layer's coefficients and intercepts are drawn together."""
-    found = np.empty(length_of(sizes))
-    matrices = Layers(found, sizes, activation).matrices
-    for k in range(2):
-        bound = np.sqrt((2.0 if activation == "logistic" else 6.0) / (sizes[k] + sizes[k + 1]))
-        matrices[k][...] = rng.uniform(-bound, bound, matrices[k].shape)
-        matrices[k + 2][...] = rng.uniform(-bound, bound, sizes[k + 1])
-    return found
+        return self.target.fitness(self.steps.forward(X)[1], y, self.held_counts)
 
 
 def _held_out(target: Target, share: float, rng: np.random.RandomState) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

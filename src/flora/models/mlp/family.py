@@ -92,7 +92,8 @@ class Perceptron:
         settings, steps = _settings(config), (config, *path)
         rounds = [_settings(step)["max_iter"] for step in steps]
         if AGGREGATOR.keys() & config.keys():
-            scores = [score_of(model, test, scoring) for model in _emulated(settings, train, seed, rounds)]
+            models = emulated(config, train, dealt(train, seed), seed, rounds)
+            scores = [score_of(model, test, scoring) for model in models]
         else:
             fold = EncodedFold.recalled(train, test)
             networks = fitted_networks(settings, fold.train, train, derived_seed(seed, "mlp"), rounds)
@@ -118,10 +119,22 @@ class Perceptron:
         return PerceptronModel.from_files(files, schema)
 
 
-def _emulated(settings: Mapping[str, Any], rows: Rows, seed: int, rounds: Sequence[int]) -> list[PerceptronModel]:
-    """Return what a federation of the party's own rows trains, after each number of rounds."""
-    parts = {k: _held_out(rows.take(share), settings, k, seed) for k, share in enumerate(dealt(rows, seed))}
-    return [model for model, _ in _trained(settings, rows, parts, Alone(), seed, rounds)]
+def emulated(
+    config: Config, rows: Rows, shares: Sequence[NDArray[np.intp]], seed: int, rounds: Sequence[int] | None = None
+) -> list[PerceptronModel]:
+    """Return what a federation trains in this one process, after each number of rounds.
+
+    Args:
+        config: Some HPs.
+        rows: Of all its parties.
+        shares: The places of each party's rows.
+        seed: Decides as in :meth:`Perceptron.train`.
+        rounds: The numbers of rounds; without them, the config's ``max_iter``.
+    """
+    settings = _settings({**_patience(len(shares)), **config})
+    parts = {k: _held_out(rows.take(share), settings, k, seed) for k, share in enumerate(shares)}
+    found = _trained(settings, rows, parts, Alone(), seed, rounds or [settings["max_iter"]])
+    return [model for model, _ in found]
 
 
 def dealt(rows: Rows, seed: int) -> list[NDArray[np.intp]]:

@@ -6,16 +6,20 @@ import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import balanced_accuracy_score
+from sklearn.neural_network import MLPClassifier
 from sklearn.utils.class_weight import compute_sample_weight
 
 from flora.core.collective import Alone, Collective, Floats
 from flora.core.threads import in_step
 from flora.models.class_weights import BALANCE, class_weights
+from flora.models.encoding import fit_encoding
 from flora.models.hgb.family import GradientBoosting
+from flora.models.mlp.family import Perceptron, emulated
 from flora.models.rows import Rows
 from flora.problem.schema import Column, Schema
+from flora.randomness import derived_seed
 
-HGB = GradientBoosting()
+HGB, MLP = GradientBoosting(), Perceptron()
 
 
 def rare(rows: int, share: float, seed: int = 0) -> Rows:
@@ -73,3 +77,31 @@ def test_the_search_scores_what_is_trained() -> None:
     ((_, score),) = HGB.score(config, rows, unseen, "balanced_accuracy", 0)
     trained = HGB.train(config, rows, Alone(), 0).model
     assert score == pytest.approx(balanced_accuracy_score(unseen.y, trained.predict(unseen.X)))
+
+
+@pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
+def test_a_networks_score_is_scikit_learns_with_balanced_weights() -> None:
+    rows, unseen = rare(300, 0.1), rare(2000, 0.1, seed=1)
+    config = {"hidden_layer_sizes": 50, "learning_rate_init": 0.01, "max_iter": 15}
+    ((_, plain),) = MLP.score(config, rows, unseen, "balanced_accuracy", 3)
+    ((_, balanced),) = MLP.score({**config, BALANCE: 1.0}, rows, unseen, "balanced_accuracy", 3)
+    encoding = fit_encoding(rows, Alone())
+    theirs = MLPClassifier(
+        50, learning_rate_init=0.01, max_iter=15, early_stopping=True, random_state=derived_seed(3, "mlp")
+    ).fit(encoding(rows.X), rows.y, sample_weight=compute_sample_weight("balanced", rows.y))
+    assert balanced == pytest.approx(balanced_accuracy_score(unseen.y, theirs.predict(encoding(unseen.X))), abs=1e-12)
+    assert balanced > plain + 0.05
+
+
+@pytest.mark.parametrize("parties", [2, 20])
+def test_balanced_federated_networks_find_the_rare_class_that_few_parties_have(parties: int) -> None:
+    rows, unseen = rare(600, 0.06), rare(4000, 0.06, seed=1)
+    order = np.argsort(rows.y, kind="stable") if parties == 2 else np.arange(600)
+    shares = np.array_split(order, parties)
+    config = {"learning_rate_init": 0.01, "max_iter": 40}
+    scores = [
+        balanced_accuracy_score(unseen.y, model.predict(unseen.X))
+        for balance in (0.0, 1.0)
+        for model in emulated({**config, BALANCE: balance}, rows, shares, 1)
+    ]
+    assert scores[1] > max(scores[0] + 0.05, 0.7)

@@ -1,5 +1,7 @@
 """How much each row counts in a training: as its own weight says, and so much more as its class is rare."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from flora.core.collective import Collective, Floats, Integers
@@ -10,18 +12,30 @@ BALANCE = "class_balance"  # an HP: at 0 all rows count the same, at 1 all class
 
 
 def class_weights(rows: Rows, balance: float, collective: Collective) -> Floats | None:
-    r"""Return each row's weight :math:`w (W / (c\,W_y))^b`, from what all parties' rows weigh; None where all are 1.
+    """Return each row's weight: its own, times what rows of its class count; None where all are 1."""
+    return weighed(rows, class_factors(rows, balance, collective)).weights
 
-    With a balance b of 1 and rows that count the same it is scikit-learn's ``class_weight="balanced"``. A class
-    without rows has no weight.
+
+def weighed(rows: Rows, factors: Floats | None) -> Rows:
+    """Return rows that count so many times more, by their classes."""
+    if factors is None:
+        return rows
+    of_rows = np.asarray(factors[rows.y], dtype=np.float64)
+    return replace(rows, weights=of_rows if rows.weights is None else of_rows * rows.weights)
+
+
+def class_factors(rows: Rows, balance: float, collective: Collective) -> Floats | None:
+    r"""Return how many times more a row of each class counts, :math:`(W / (c\,W_y))^b`; None where all count the same.
+
+    W is what all parties' rows weigh. With a balance b of 1 and rows that count the same it is scikit-learn's
+    ``class_weight="balanced"``.
     """
     if not balance or rows.schema.task == "regression":
-        return rows.weights
+        return None
     totals = class_totals(rows, collective)
     present = np.count_nonzero(totals)
-    weights = (totals.sum() / (max(present, 1) * np.where(totals > 0, totals, 1))) ** balance
-    of_rows = np.asarray(weights[rows.y], dtype=np.float64)
-    return of_rows if rows.weights is None else of_rows * rows.weights
+    found = (totals.sum() / (max(present, 1) * np.where(totals > 0, totals, 1))) ** balance
+    return np.asarray(found, dtype=np.float64)
 
 
 def class_totals(rows: Rows, collective: Collective) -> Integers | Floats:

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from flora.core.collective import Alone, Collective
 from flora.core.threads import in_step
 from flora.errors import InputError
+from flora.models.class_weights import BALANCE
 from flora.models.encoding import fit_encoding
 from flora.models.family import Held, ModelFamily, Trained
 from flora.models.mlp.family import Perceptron, dealt
@@ -178,9 +179,12 @@ def test_the_score_is_the_same_for_the_same_seed() -> None:
     assert MLP.score(FAST, rows, test, "neg_log_loss", 3) == MLP.score(FAST, rows, test, "neg_log_loss", 3)
 
 
-def test_the_space_is_the_papers() -> None:
+def test_the_own_space_is_the_papers_and_the_weight_of_classes() -> None:
     default = {"hidden_layer_sizes": 100, "alpha": 1e-4, "learning_rate_init": 1e-3}
-    assert dict(MLP.spaces("classification")["own"].default) == default
+    for task in ("classification", "regression"):
+        paper, own = (MLP.spaces(task)[name] for name in ("paper", "own"))
+        assert dict(paper.default) == default
+        assert dict(own.default) == (default if task == "regression" else {**default, BALANCE: 0})
     assert MLP.defaults(["batch_size", "alpha"], "regression") == {"batch_size": 200, "alpha": 1e-4}
     with pytest.raises(InputError, match="can be tuned, got 'solver'"):
         MLP.defaults(["alpha", "solver"], "classification")
@@ -285,6 +289,8 @@ def test_the_aggregators_hps_are_in_a_space_of_their_own() -> None:
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),
         ({"server_learning_rate": 0.0}, "server_learning_rate must be a number above 0, got 0.0"),
         ({"server_learning_rate": math.inf}, "server_learning_rate must be a number above 0, got inf"),
+        ({BALANCE: 1.5}, "class_balance must be a number between 0 and 1, got 1.5"),
+        ({BALANCE: True}, "class_balance must be a number between 0 and 1, got True"),
         ({"server_learning_rate": True}, "server_learning_rate must be a number above 0, got True"),
     ],
 )

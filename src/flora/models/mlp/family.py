@@ -2,7 +2,8 @@
 
 A party searches with scikit-learn's own training. The parties train together by federated averaging: in each round
 every party trains on from the same weights, then the weights are averaged by rows, until the parties' validation rows
-see no gain. What only an aggregator has, a party tries out on a federation that it deals from its own rows.
+see no gain. Rare classes may count more (``class_balance``), by the counts of all rows that train. What only an
+aggregator has, a party tries out on a federation that it deals from its own rows.
 """
 
 import math
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from flora.core.collective import Alone, Collective
 from flora.errors import InputError
+from flora.models.class_weights import BALANCE, class_factors, weighed
 from flora.models.encoded_fold import EncodedFold
 from flora.models.encoding import fit_encoding
 from flora.models.family import Held, Scores, Trained
@@ -24,7 +26,7 @@ from flora.models.mlp.perceptron import PerceptronModel
 from flora.models.rows import Rows
 from flora.models.scored import score_of
 from flora.models.sums import added
-from flora.problem.family import FEDERATED, OWN
+from flora.problem.family import FEDERATED, OWN, PAPER
 from flora.problem.parameters import Parameter
 from flora.problem.schema import Schema, Task
 from flora.problem.size_law import times_more
@@ -44,6 +46,7 @@ SETTINGS: dict[str, Any] = {  # the paper's three, then what it fixes; scikit-le
     "n_iter_no_change": 10,
     "tol": 1e-4,
     "validation_fraction": 0.1,
+    BALANCE: 0.0,
     **AGGREGATOR,
 }
 VIRTUAL_PARTIES = 3  # in the federation that a party deals from its own rows
@@ -64,14 +67,18 @@ class Perceptron:
     grows: frozenset[str] = frozenset()
 
     def spaces(self, task: Task) -> Mapping[str, SearchSpace]:
-        """Return the paper's space and baseline, and the same with the aggregator's HPs, which the paper leaves out."""
-        own = (
+        """Return the paper's space and baseline, and the same with HPs that it leaves out.
+
+        They are the weight of classes and, in a space of their own, the HPs that only an aggregator has.
+        """
+        paper: tuple[Parameter, ...] = (
             Integer("hidden_layer_sizes", 50, 200),
             Real("alpha", 1e-5, 10, "log"),
             Real("learning_rate_init", 1e-5, 1e-1, "log"),
         )
         aggregator = (Integer("local_epochs", 1, 5, "log"), Real("server_learning_rate", 0.1, 3.0, "log"))
-        ranges: dict[str, tuple[Parameter, ...]] = {OWN: own, FEDERATED: (*own, *aggregator)}
+        own = (*paper, Real(BALANCE, 0.0, 1.0)) if task == "classification" else paper
+        ranges = {OWN: own, PAPER: paper, FEDERATED: (*own, *aggregator)}
         return {
             name: SearchSpace(found, self.defaults([parameter.name for parameter in found], task))
             for name, found in ranges.items()
@@ -96,7 +103,8 @@ class Perceptron:
             scores = [score_of(model, test, scoring) for model in models]
         else:
             fold = EncodedFold.recalled(train, test)
-            networks = fitted_networks(settings, fold.train, train, derived_seed(seed, "mlp"), rounds)
+            counted = weighed(train, class_factors(train, settings[BALANCE], Alone()))
+            networks = fitted_networks(settings, fold.train, counted, derived_seed(seed, "mlp"), rounds)
             unseen = replace(test, X=fold.test)
             scores = [score_of(network, unseen, scoring) for network in networks]
         return list(zip(steps, scores, strict=True))
@@ -166,10 +174,11 @@ def _trained(
     """
     schema, encoding = rows.schema, fit_encoding(rows, collective)
     center, scale = _target_scale(rows, collective)
+    factors = class_factors(rows, settings[BALANCE], collective)
 
     def scaled(part: Rows) -> Part:
         y = (part.y - center) / scale if schema.task == "regression" else part.y
-        return Part(encoding(part.X), y, part.weights)
+        return Part(encoding(part.X), y, weighed(part, factors).weights)
 
     both = {place: (scaled(kept), scaled(held)) for place, (kept, held) in parts.items()}
     learners = learners_of(settings, both, schema, collective)
@@ -217,4 +226,6 @@ def _settings(config: Config) -> dict[str, Any]:
     rate = settings["server_learning_rate"]
     if not isinstance(rate, float | int) or isinstance(rate, bool) or not 0 < rate < math.inf:
         raise InputError(f"mlp: server_learning_rate must be a number above 0, got {rate!r:.40}")
+    if isinstance(settings[BALANCE], bool | str) or not 0 <= settings[BALANCE] <= 1:
+        raise InputError(f"mlp: {BALANCE} must be a number between 0 and 1, got {settings[BALANCE]!r:.40}")
     return settings

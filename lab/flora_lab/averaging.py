@@ -122,12 +122,17 @@ def rows_of(name: str, folder: Path | None) -> Rows:
     return encode(table, describe(table, TARGET, task="classification"))
 
 
+def parted(rows: Rows, seed: int) -> tuple[Rows, Rows]:
+    """Return the rows to train on, and a third for the scores."""
+    third = StratifiedShuffleSplit(1, test_size=len(rows) // 3, random_state=seed)
+    kept, unseen = next(third.split(rows.X, rows.y))
+    return rows.take(kept), rows.take(unseen)
+
+
 def scores(rows: Rows, config: Config, parties: Sequence[int], seed: int) -> Scores:
     """Return what each training's network scores on the third of the rows that it has not seen."""
-    family, third = family_of("mlp"), StratifiedShuffleSplit(1, test_size=len(rows) // 3, random_state=seed)
-    kept, unseen = next(third.split(rows.X, rows.y))
-    train, test = rows.take(kept), rows.take(unseen)
-    pooled = partial(family.score, train=train, test=test, scoring=SCORING, seed=seed)
+    train, test = parted(rows, seed)
+    pooled = partial(family_of("mlp").score, train=train, test=test, scoring=SCORING, seed=seed)
     order = stream(seed, "averaging", "deal").permutation(len(train))
     found = {
         POOLED: pooled(config)[0][1],

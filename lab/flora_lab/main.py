@@ -19,6 +19,7 @@ COMMANDS = {  # each in a module with add_arguments and run; in the order of --h
     "speed": ("flora_lab.speed.command", "how long users wait, beside what they would do instead"),
     "masks": ("flora_lab.masks", "what masks cost a training, in one process"),
     "averaging": ("flora_lab.averaging", "what federated averaging of networks loses against pooled training"),
+    "left-out": ("flora_lab.left_out", "what HPs are worth that the paper leaves out"),
     "network": ("flora_lab.network.command", "what the exchange between parties costs"),
     "pack": ("flora_lab.pack", "make the files of results as small as can be"),
 }

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from flora.aggregator.aggregation import aggregate
-from flora.aggregator.effort import FEW, Effort, effort_for, starts_of
+from flora.aggregator.effort import Effort, effort_for, starts_of
 from flora.aggregator.surface import SurfaceChoice, fit_surface
 from flora.aggregator.surfaces import median_of_parties
 from flora.problem.space import Config, Real, SearchSpace
 from flora.problem.trials import PartyTrials, Trial
+from flora.surrogate.own_surface import FEW
 
 SPACE = SearchSpace((Real("u", 0.0, 1.0), Real("v", 0.0, 1.0)), {"u": 0.5, "v": 0.5})
 POINTS = SPACE.sample(np.random.default_rng(0), 40)

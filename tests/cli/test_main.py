@@ -36,6 +36,36 @@ def refused(outcome: tuple[int, str, str], *words: str) -> None:
         assert word in err, err
 
 
+class TestPrivateRuns:
+    def test_no_pair_is_in_the_folder_and_all_pages_say_so(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        out = tmp_path / "run"
+        command = ("tune", *party_files, "--target", "kind", *QUICK, "--private", "--trainings", "1", "--out", out)
+        code, printed, err = flora(*command)
+        assert code == 0, err
+        assert "Private search: no party's pairs of hyper-parameters and losses left it." in printed
+        assert "Loss at each party" not in printed
+        assert list((out / "trials").iterdir()) == []
+        document = json.loads((out / "result.json").read_text())
+        assert document["private"]["parties"] == 3
+        assert {party["best_loss"] for party in document["parties"]} == {None}
+        page = (out / "report.html").read_text()
+        assert "No pair left a party." in page
+        assert "confirm-privately" in page
+        assert flora("report", out)[0] == 0
+        assert (out / "report.html").read_text() == page
+        assert flora("compare", out, out)[0] == 0
+
+    def test_what_does_not_go_with_it_is_refused(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
+        options = ("--target", "kind", *QUICK, "--private", "--out", tmp_path / "run")
+        command = ("tune", *party_files, *options)
+        refused(flora(*command, "--surface", "median"), "--private does not go with --surface median")
+        refused(flora(*command, "--given", "a.json"), "parties that exchange files cannot meet, and so cannot add up")
+        refused(flora("tune", *party_files[:2], *options), "needs 3 parties that can search, and here are 2")
+        assert not (tmp_path / "run").exists()
+
+
 class TestWholeRuns:
     def test_tune_on_three_files(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
         out = tmp_path / "run"

@@ -13,8 +13,9 @@ from flora.aggregator.verdict import Basis, Verdict
 from flora.outcome.console import progress_bars, show_evaluation, show_result, time_left, work_bar
 from flora.outcome.evaluation import Evaluation, Figure
 from flora.problem.trials import Gain
+from flora.program.party_result import MeasuredGain
 from flora.program.request import Request
-from flora.program.result import CandidateResult, MeasuredGain, ModelScore, Result, StatedGain, result_of
+from flora.program.result import CandidateResult, ModelScore, Result, StatedGain, result_of
 from flora.program.single_shot import Outcome
 from tests.program.test_result import CONFIG, aggregation, trials
 

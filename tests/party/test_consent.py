@@ -37,6 +37,7 @@ from flora.problem.messages import (
     TrainReply,
 )
 from flora.problem.plan import SearchPlan
+from flora.problem.private_messages import ConfirmPrivately, SearchPrivately, Survey, SurveyReply
 from flora.problem.schema import Column, Schema
 from flora.problem.trials import PartyTrials, Trial
 from flora.problem.wire import read_reply, read_step, reply_text, step_text
@@ -172,10 +173,13 @@ def test_all_is_allowed_to_a_program_and_not_by_a_file() -> None:
         ({"fewest_rows": -1}, "fewest_rows must be a whole number from 0"),
         ({"certificate": "yes"}, "certificate must be true or false, got 'yes'"),
         ({"certificate": 1}, "certificate must be true or false, got 1"),
-        ({"pairs": "rounded"}, 'pairs: it is "as-is", or an object with "rounded": DIGITS or "best": COUNT or both'),
-        ({"pairs": {}}, 'pairs: it is "as-is", or an object'),
-        ({"pairs": None}, 'pairs: it is "as-is", or an object'),
-        ({"pairs": {"digits": 3}}, r"pairs: it has the unknown field 'digits', it has \['best', 'rounded'\]"),
+        (
+            {"pairs": "rounded"},
+            'it is "as-is", "never", or an object with "rounded": DIGITS or "best": COUNT or both',
+        ),
+        ({"pairs": {}}, 'pairs: it is "as-is", "never", or an object'),
+        ({"pairs": None}, 'pairs: it is "as-is", "never", or an object'),
+        ({"pairs": {"digits": 3}}, r"pairs: it has the unknown field 'digits', it has \['best', 'never', 'rounded'\]"),
         ({"pairs": {"rounded": 0}}, "pairs: rounded must be a whole number from 1 to 17, got 0"),
         ({"pairs": {"best": 10**9}}, "pairs: best must be a whole number from 1 to 10000"),
         ({"data": {"path": "a.csv"}}, "data lacks the field 'target'"),
@@ -387,3 +391,32 @@ def test_masked_sums_are_allowed_and_others_where_a_party_says_so() -> None:
     Consent().check_sums(2, masked=True)
     Consent(unmasked_sums=True).check_sums(2, masked=False)
     Consent.of_everything().check_sums(1, masked=False)
+
+
+@pytest.mark.parametrize("name", ["search", "confirm", "certify"])
+def test_a_party_whose_pairs_never_leave_answers_only_what_adds_up(name: str, tmp_path: Path) -> None:
+    consent = Consent.read(written(tmp_path, pairs="never", certificate=True))
+    assert consent.pairs == Pairs(never=True)
+    assert Consent.from_json(consent.to_json()) == consent
+    assert "No pair of a config and its loss leaves; in a private search sums over parties do." in consent.describe()
+    step = asked(name)
+    with pytest.raises(ConsentError, match="no pair of this party leaves it, and this step asks for losses of its own"):
+        consent.check(step)
+    assert not isinstance(step, Describe)
+    for private in (SearchPrivately(step.plan), Survey(step.plan, None, "forest"), asked("train")):
+        consent.check(private)
+
+
+def test_a_private_step_is_held_to_the_same_limits() -> None:
+    plan = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", 101)
+    with pytest.raises(ConsentError, match="at most 100 trials, and 101 are asked for"):
+        Consent().check(SearchPrivately(plan))
+    step = ConfirmPrivately(replace(plan, trials=5), None, (SVM_SPACE.default,) * 6)
+    with pytest.raises(ConsentError, match="at most 5 configs to be measured, and 6 are asked for"):
+        Consent(most_trials=5).check(step)
+
+
+def test_sums_are_not_rounded_for_they_are_everybodys() -> None:
+    step = Survey(SearchPlan("svm", "classification", SVM_SPACE, "r2"), None, "forest")
+    reply = SurveyReply("a", 60, 3, (1 / 3,), (1 / 7,))
+    assert Consent(pairs=Pairs(rounded=2)).apply(step, reply) == reply

@@ -13,10 +13,10 @@ from flora.errors import DataError
 from flora.models.family import Scores
 from flora.models.rows import Rows, encode
 from flora.models.svm import SupportVectors
-from flora.party.folds import FoldTask, Tried, along, fold_count, folds_of, mean_and_error, score_fold, try_configs
+from flora.party.folds import FoldTask, Tried, fold_count, folds_of, mean_and_error, score_fold, try_configs
 from flora.party.race import Leader
 from flora.party.table import describe
-from flora.problem.path import Path
+from flora.problem.path import Path, along
 from flora.problem.plan import SearchPlan
 from flora.problem.schema import Schema
 from flora.problem.space import Config

@@ -17,7 +17,6 @@ from flora.party.sketch import sketch_of
 from flora.problem import wire
 from flora.problem.learning_curve import CurvePoint, LearningCurve
 from flora.problem.messages import (
-    MOST_CONFIGS,
     REPLIES,
     STEPS,
     Certify,
@@ -34,7 +33,15 @@ from flora.problem.messages import (
     Train,
     TrainReply,
 )
-from flora.problem.plan import SearchPlan
+from flora.problem.plan import MOST_CONFIGS, SearchPlan
+from flora.problem.private_messages import (
+    ConfirmPrivately,
+    ConfirmPrivatelyReply,
+    SearchPrivately,
+    SearchPrivatelyReply,
+    Survey,
+    SurveyReply,
+)
 from flora.problem.schema import Column, Schema
 from flora.problem.sketch import Sketch
 from flora.problem.trials import FailedTrial, PartyTrials, Trial
@@ -77,6 +84,9 @@ TRIALS = PartyTrials(
 DESCRIBE, SEARCH = Describe(), Search(PLAN, SCHEMA)
 CONFIRM, CERTIFY = Confirm(PLAN, SCHEMA, (CONFIG, CONFIG)), Certify(PLAN, SCHEMA, (CONFIG,))
 TRAIN = Train(PLAN, SCHEMA, CONFIG, 0.1, choose=True)
+SEARCH_PRIVATELY, SURVEY = SearchPrivately(PLAN, SCHEMA), Survey(PLAN, SCHEMA, "forest")
+CONFIRM_PRIVATELY = ConfirmPrivately(PLAN, SCHEMA, (CONFIG, CONFIG), 90, free=True)
+GAINS = ConfirmPrivatelyReply("a", 60, 3, (SVM_SPACE.default, CONFIG), (0.0, -0.1), (0, 1), (0.0, 0.01), (1.0, 4.5))
 EVERY_STEP: list[Step] = [
     DESCRIBE,
     Describe(SCHEMA, "classification"),
@@ -86,6 +96,10 @@ EVERY_STEP: list[Step] = [
     CONFIRM,
     CERTIFY,
     TRAIN,
+    SEARCH_PRIVATELY,
+    SURVEY,
+    Survey(PLAN, None, "gp", by_rows=True),
+    CONFIRM_PRIVATELY,
 ]
 EVERY_REPLY: list[tuple[Step, Reply]] = [
     (DESCRIBE, DescribeReply("Hôpital Nord", 0)),
@@ -97,6 +111,9 @@ EVERY_REPLY: list[tuple[Step, Reply]] = [
     (TRAIN, TrainReply("a", 60, bytes(range(256)), CONFIG, 0.25)),
     (TRAIN, TrainReply("a", 60, b"", CONFIG)),
     (SEARCH, SearchReply("a", 60, None, ("has one class only",))),
+    (SEARCH_PRIVATELY, SearchPrivatelyReply("a", 60, searched=False, notes=("its rows allow no search",))),
+    (SURVEY, SurveyReply("a", 60, 3, (0.25, -1e100, 1 / 3), (0.0, 5e-324))),
+    (CONFIRM_PRIVATELY, GAINS),
 ]
 
 
@@ -122,8 +139,9 @@ def test_a_reply_comes_back_as_it_was(step: Step, reply: Reply) -> None:
 def test_every_step_and_reply_is_among_these() -> None:
     assert {type(step) for step in EVERY_STEP} == set(STEPS.values())
     assert {type(reply) for _, reply in EVERY_REPLY} == set(REPLIES.values())
-    assert list(STEPS) == list(REPLIES) == ["describe", "search", "confirm", "certify", "train"]
-    assert [name for name, step in STEPS.items() if step.together] == ["certify", "train"]
+    private = ["search-privately", "survey", "confirm-privately"]
+    assert list(STEPS) == list(REPLIES) == ["describe", "search", "confirm", "certify", "train", *private]
+    assert [name for name, step in STEPS.items() if step.together] == ["certify", "train", *private[1:]]
 
 
 PARTY_SAYS = {
@@ -141,6 +159,9 @@ PARTY_SAYS = {
     LearningCurve: ["party", "config", "points"],
     CurvePoint: ["rows", "loss", "error"],
     TrainReply: ["party", "rows", "model", "config", "held_loss", "notes"],
+    SearchPrivatelyReply: ["party", "rows", "searched", "notes"],
+    SurveyReply: ["party", "rows", "parties", "means", "deviations", "notes"],
+    ConfirmPrivatelyReply: ["party", "rows", "parties", "configs", "gains", "compared", "errors", "degrees", "notes"],
 }
 
 
@@ -388,6 +409,11 @@ def test_what_cannot_be_read_cannot_be_made() -> None:
         lambda: replace(TRAIN, config={"C": float("nan")}),
         lambda: replace(TRAIN, held=0.51),
         lambda: replace(CONFIRM, configs=(CONFIG,) * (MOST_CONFIGS + 1)),
+        lambda: replace(CONFIRM_PRIVATELY, configs=()),
+        lambda: replace(GAINS, gains=(0.0,)),
+        lambda: replace(GAINS, errors=(0.0,)),
+        lambda: replace(GAINS, compared=(0, 2)),
+        lambda: replace(GAINS, compared=(), errors=(), degrees=()),
         lambda: Describe(task="ranking"),  # type: ignore[arg-type]
         lambda: TrainReply("a", 1, np.zeros(9), CONFIG),  # type: ignore[arg-type]
     ):

@@ -21,10 +21,18 @@ from flora.problem.trials import PartyTrials
 
 
 @dataclass(frozen=True)
+class Searched:
+    """What is known of a private search: who could search, and in which space."""
+
+    space: SearchSpace
+    rows: Mapping[str, int]  # by party
+
+
+@dataclass(frozen=True)
 class Aggregation:
     """One loss surface, what was measured at its best configs, and what follows."""
 
-    trials: tuple[PartyTrials, ...]
+    trials: tuple[PartyTrials, ...]  # none of a private search
     surface: SurfaceKind
     recommendation: Recommendation  # the surface's minimum, or what was chosen after a confirmation
     verdict: Verdict | None  # None where no default is known
@@ -32,21 +40,27 @@ class Aggregation:
     choice: Choice | None = None
     diagnoses: Mapping[str, Diagnosis] = field(default_factory=dict)
     family: Family | None = None  # None where it is not one of FLoRA's own: then nothing is known of its HPs
+    searched: Searched | None = None  # of a private search
 
     @property
     def space(self) -> SearchSpace:
         """The space, in the order of the first party's HPs, by name."""
-        return space_of(self.trials)
+        return self.searched.space if self.searched else space_of(self.trials)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many rows each party has that the surface is of."""
+        return dict(self.searched.rows) if self.searched else {party.party: party.rows or 0 for party in self.trials}
 
     @property
     def parties(self) -> int:
         """How many parties the surface is of."""
-        return len(self.trials)
+        return len(self.sizes)
 
     @property
     def rows(self) -> int:
         """How many rows they have together."""
-        return sum(party.rows or 0 for party in self.trials)
+        return sum(self.sizes.values())
 
     @property
     def path(self) -> Path | None:

@@ -114,9 +114,16 @@ class Whole:
         """How much more of what grows with the rows a training of all takes."""
         return more_for_all(self.parties, self.objective)
 
+    @property
+    def last_stop(self) -> float:
+        """How far along the path, at a party's size, the training on all rows will be able to get."""
+        if self.path is None or (self.path.open and counts_by_held_rows(self.rows)):
+            return math.inf
+        return _first_part(self.path, self.factor)
+
     def groups(self, configs: Sequence[Config]) -> list[list[int]]:
         """Return the places of each candidate's configs, as far along the path as counts."""
-        return _grouped(configs, self.path, _last_stop(self.path, self.rows, self.factor))
+        return _grouped(configs, self.path, self.last_stop)
 
     def references(self, configs: Sequence[Config]) -> list[int]:
         """Return the places of what candidates may be compared with: the default, where more is trained at its best."""
@@ -174,13 +181,6 @@ def _keep_up(evidence: Measured, groups: Sequence[object], path: Path | None, fa
     default, *others = _grouped(evidence.configs, path, _first_part(path, factor))
     reference, _ = best_of(evidence, default, default[0])
     return [True, *(best_of(evidence, group, reference)[1].estimate >= 0 for group in others)]
-
-
-def _last_stop(path: Path | None, rows: int, factor: float) -> float:
-    """Return how far along the path, at a party's size, the training on all rows will be able to get."""
-    if path is None or (path.open and counts_by_held_rows(rows)):
-        return math.inf
-    return _first_part(path, factor)
 
 
 def _first_part(path: Path, factor: float) -> float:

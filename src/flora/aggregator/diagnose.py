@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from flora.aggregator.choose import choose, same_config
-from flora.aggregator.effort import FEW
 from flora.aggregator.evidence import Confirmed, Objective
 from flora.aggregator.verdict import Decision
 from flora.problem.messages import Confirmation
 from flora.problem.path import Path
 from flora.problem.space import Config, SearchSpace
+from flora.surrogate.own_surface import FEW
 
 FAR = 2.0  # standard errors: further from the others than chance would have it
 

@@ -12,10 +12,9 @@ from flora.problem.space import Config
 from flora.problem.trials import PartyTrials
 from flora.randomness import stream
 from flora.surrogate.minimise import SIZE
+from flora.surrogate.own_surface import FEW, trees_for
 from flora.surrogate.regressors import TREES
 
-FEW = 100  # parties
-TREES_IN_ALL, FEWEST_TREES = 20_000, 5  # of all parties together, while each has at least so many
 DRAWN = 1_000  # random configs, among which candidates are chosen
 FEWEST_POINTS = 512  # random ones, with which the search for the minimum begins
 
@@ -39,7 +38,7 @@ def effort_for(parties: int) -> Effort:
     if parties <= FEW:
         return Effort()
     size = max(FEWEST_POINTS, SIZE * FEW // parties)
-    return Effort(min(TREES, max(FEWEST_TREES, TREES_IN_ALL // parties)), size, starts=size // 4, drawn=size // 4)
+    return Effort(trees_for(parties), size, starts=size // 4, drawn=size // 4)
 
 
 def starts_of(trials: Sequence[PartyTrials], seed: int) -> list[Config]:

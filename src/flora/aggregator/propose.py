@@ -32,15 +32,15 @@ def candidates(
     random = space.decode(space.sample(stream(seed, "candidates"), drawn))
     inside = space.decode(space.encode([best.config, *tried]))
     pool = _different([*inside[:1], *sorted(inside[1:], key=_name), *random], path)
-    pool = [pool[0], *(config for config in pool[1:] if not _is_default(config, space, path))]  # it is measured anyway
+    pool = [pool[0], *(config for config in pool[1:] if not is_default(config, space, path))]  # it is measured anyway
     configs, losses = _at_best_stop(surface, space, pool, path)
     rest = path.rest(space) if path else space
     points = rest.encode(configs)
     order = [0, *(k for k in np.argsort(losses, kind="stable") if k)]
-    return [configs[k] for k in _apart(points, order, count)]
+    return [configs[k] for k in apart(points, order, count)]
 
 
-def _is_default(config: Config, space: SearchSpace, path: Path | None) -> bool:
+def is_default(config: Config, space: SearchSpace, path: Path | None) -> bool:
     """Whether a config is the default, at whatever place on the path."""
     if not space.default:
         return False
@@ -68,14 +68,14 @@ def _at_best_stop(
     return [along[k] for along, k in zip(stops, grid.argmin(axis=1), strict=True)], grid.min(axis=1)
 
 
-def _apart(points: Points, order: Sequence[int], count: int) -> list[int]:
+def apart(points: Points, order: Sequence[int], count: int) -> list[int]:
     """Return ``count`` of ``order`` (fewer if there are no more that differ), as far apart as APART if possible."""
-    apart, chosen = APART, [order[0]]
-    while len(chosen) < count and apart > 1e-3:
+    distance, chosen = APART, [order[0]]
+    while len(chosen) < count and distance > 1e-3:
         for k in order:
-            if len(chosen) < count and np.linalg.norm(points[chosen] - points[k], axis=1).min() >= apart:
+            if len(chosen) < count and np.linalg.norm(points[chosen] - points[k], axis=1).min() >= distance:
                 chosen.append(k)
-        apart /= 2
+        distance /= 2
     return chosen
 
 

@@ -24,6 +24,7 @@ from flora.outcome.live import told_in
 from flora.outcome.progress import run_progress
 from flora.problem.messages import Reply, Step
 from flora.problem.plan import at_least
+from flora.problem.private_messages import too_few
 from flora.problem.trials import check_party_name
 from flora.program.drive import Ask, drive, timed
 from flora.program.request import Request
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 ENGINE = "threads"
 NOTHING = CarriedFiles(())
+WITHOUT_FILES = "--private: parties that exchange files cannot meet, and so cannot add up; leave --given out"
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class TuneOptions:
     confirm: int
     trainings: int | None
     certificate: bool
+    private: bool
     engine: str
     given: tuple[Path, ...]
     project: Path | None
@@ -68,6 +71,8 @@ class TuneOptions:
 
     def request(self) -> Request:
         """Return what the parties will be asked for."""
+        if self.private and self.given:
+            raise InputError(WITHOUT_FILES)
         at_least("trainings", 1 if self.trainings is None else self.trainings, 1)
         return self.search.request(
             self.table,
@@ -77,6 +82,7 @@ class TuneOptions:
             trainings=self.trainings,
             certificate=self.certificate,
             masked=not self.unmasked,
+            private=self.private,
         )
 
 
@@ -106,6 +112,11 @@ def add_arguments(parser: Any) -> None:
         "--certificate",
         action="store_true",
         help="bound what remains to be gained; sketches of the data leave",
+    )
+    parser.add_argument(
+        "--private",
+        action="store_true",
+        help="no pair leaves a party: the aggregator learns sums over all of them (3 or more)",
     )
     parser.add_argument(
         "--engine",
@@ -162,6 +173,8 @@ def tune(
     from flora.party.gate import Gate
     from flora.party.party import Party
 
+    if request.private and (why := too_few(len(tables))):
+        raise InputError(f"--private: {why}")
     folder = RunFolder(work.out, _identity(tables, table, request))
     seconds: dict[str, float] = {}
     with ExitStack() as stack:
@@ -192,7 +205,7 @@ def _begun(ask: Ask, folder: RunFolder) -> Ask:
     """Return the same engine; the folder is made when the input has proved good."""
 
     def begun(step: Step) -> list[Reply]:
-        if step.name == "search":
+        if step.name in ("search", "search-privately"):
             folder.begin()
         return list(ask(step))
 
@@ -237,6 +250,8 @@ def _identity(tables: "Mapping[str, Table]", table: TableOptions, request: Reque
     """Return what makes a run the same run; its length may change. The searches compare the rows themselves."""
     settings = asdict(replace(request, schema=None))
     may_change = ("trials", "seconds", "send", "schema", "surface", "confirm", "objective", "trainings", "certificate")
+    if not request.private:  # as in folders from before there were private searches
+        settings.pop("private")
     return {
         **{key: value for key, value in settings.items() if key not in may_change},
         "parties": {name: len(source.frame) for name, source in sorted(tables.items())},

@@ -11,5 +11,6 @@ from flora.program.result import Result
 def show_written(result: Result, out: Path) -> None:
     """Say what was trained, and where all of it is."""
     print_line(" ".join(filter(None, (trained_words(result), result.training))))
-    beside = ", ".join(filter(None, ("result.json", result.model)))
-    note(f"Written: {out / REPORT} to look at; {beside} and trials are beside it")
+    parts = ["result.json", *([result.model] if result.model else []), *([] if result.private else ["trials"])]
+    beside = f"{', '.join(parts[:-1])} and {parts[-1]} are" if len(parts) > 1 else f"{parts[0]} is"
+    note(f"Written: {out / REPORT} to look at; {beside} beside it")

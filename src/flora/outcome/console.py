@@ -30,13 +30,15 @@ from flora.outcome.explain import (
     gain_words,
     grade_words,
     grown_words,
+    private_words,
     same_as_default,
     score_words,
     settle_words,
 )
 from flora.outcome.narrow import whole
 from flora.outcome.numbers import SPACE, decimals, signed_with_error, with_error
-from flora.program.result import MeasuredGain, PartyResult, Result
+from flora.program.party_result import MeasuredGain, PartyResult
+from flora.program.result import Result
 from flora.program.scoring import OF_ONE_CLASS, scoring_words
 
 if TYPE_CHECKING:
@@ -109,7 +111,10 @@ def time_left(seconds: float, done: float, rest: float | None) -> str:
 def show_result(result: Result, console: Console, aside: Console | None = None) -> None:
     """Print the answer: the config, what each party gains, and the verdict; notes go to ``aside`` where it is given."""
     console.print(whole(_configs(result), console.width))
-    console.print(whole(_parties(result), console.width))
+    if result.private is None:
+        console.print(whole(_parties(result), console.width))
+    else:
+        console.print(f"Private search: {private_words(result)}", highlight=False, soft_wrap=True)
     if result.candidates:
         console.print(whole(_candidates(result), console.width))
     for words in filter(None, (grown_words(result), behind_words(result), edge_words(result))):

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from flora.aggregator.verdict import SHOWN, quantile
-from flora.outcome.numbers import SPACE, decimals, number, plain, signed, signed_with_error, with_error
+from flora.outcome.numbers import SPACE, counted, decimals, number, plain, signed, signed_with_error, with_error
 from flora.problem.space import Real
 from flora.program.result import Result
 
@@ -36,8 +36,21 @@ def grade_words(result: Result) -> str:
         return "Nothing better than the defaults was found."
     many = result.evidence.chosen_from
     best = many > 1 and result.evidence.basis != "trained"
-    counted = f" It is the best of {many} configs, and the grade counts that." if best else ""
-    return f"{MEANINGS[result.verdict, result.grade]} {SOURCES[result.evidence.basis]}{counted}"
+    more = f" It is the best of {many} configs, and the grade counts that." if best else ""
+    return f"{MEANINGS[result.verdict, result.grade]} {SOURCES[result.evidence.basis]}{more}"
+
+
+def private_words(result: Result) -> str:
+    """Return what a private search let be known, and what it did not; none of another."""
+    found = result.private
+    if found is None:
+        return ""
+    gains = f", and of their gains at {counted(len(result.candidates) - 1, 'candidate')}" if result.candidates else ""
+    return (
+        f"no party's pairs of hyper-parameters and losses left it. The mean of {found.parties} parties' surfaces is "
+        f"known at {found.points:,} points{gains}; no party's own, so who gains, who loses and who disagrees is not "
+        "known, and no party's outlying gain is left out."
+    )
 
 
 def settle_words(result: Result) -> str:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from flora.core.workers import Map
 from flora.problem.messages import Confirm, Reply, Search, Step, Train
 from flora.problem.plan import SearchPlan
+from flora.problem.private_messages import ConfirmPrivately, SearchPrivately
 from flora.program.drive import Ask
 
 A = TypeVar("A")
@@ -25,9 +26,13 @@ WORDS = {
     "search": "search",
     "confirm": "confirmation: configs measured",
     "certify": "certificate",
+    "search-privately": "search",
+    "survey": "sums of surfaces",
+    "confirm-privately": "confirmation: configs measured",
     "train": "training",
 }
-COUNTED = (Search.name, Confirm.name)  # steps in which parties say how far they are
+SEARCHES, CONFIRMATIONS = (Search.name, SearchPrivately.name), (Confirm.name, ConfirmPrivately.name)
+COUNTED = (*SEARCHES, *CONFIRMATIONS)  # steps in which parties say how far they are
 BETWEEN = "the aggregator decides"
 
 
@@ -81,7 +86,7 @@ class RunProgress:
     def report(self, party: str, done: int, total: int) -> None:
         """Take a party's word on its search."""
         with self._lock:
-            if self.stage.name == Search.name:
+            if self.stage.name in SEARCHES:
                 self.stage.done[party] = done
                 self.stage.total = total * len(self.parties)
                 self.show(self.stage)
@@ -103,7 +108,7 @@ class RunProgress:
         def counted(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
             answers = spread(function, items)
             with self._lock:
-                if self.stage.name == Confirm.name:
+                if self.stage.name in CONFIRMATIONS:
                     self.stage.done[party] = self.stage.done.get(party, 0) + 1
                     self.show(self.stage)
             return answers
@@ -133,8 +138,8 @@ class RunProgress:
         if isinstance(step, Train):
             self._begin_training(self.trained + 1, step.fold, step.folds)
             return
-        self.plan = step.plan if isinstance(step, Search) else self.plan
-        total = (len(step.configs) + 1) * len(self.parties) if isinstance(step, Confirm) else None
+        self.plan = step.plan if isinstance(step, Search | SearchPrivately) else self.plan
+        total = (len(step.configs) + 1) * len(self.parties) if isinstance(step, Confirm | ConfirmPrivately) else None
         self._enter(Stage(step.name, WORDS.get(step.name, step.name), total))
 
     def _begin_training(self, place: int, fold: int, folds: int) -> None:
@@ -198,7 +203,7 @@ def _bars(parties: Sequence[str], console: Console) -> Iterator[RunProgress]:
                 if key[0] != f"{stage.began}":
                     bars.stop_task(task)  # type: ignore[arg-type]
                     bars.update(task, visible=bars.tasks[task].description != BETWEEN)  # type: ignore[arg-type]
-            if stage.name == Search.name and len(parties) <= MOST_BARS:
+            if stage.name in SEARCHES and len(parties) <= MOST_BARS:
                 for party, done in stage.done.items():
                     bar(stage, party, done, (stage.total or 0) // len(parties) or None)
             else:

@@ -8,7 +8,8 @@ The file is a JSON object; each key may be left out, and then its default holds.
 - ``most_seconds``: how long one step may compute (86400)
 - ``fewest_rows``: with fewer rows the party answers nothing (40)
 - ``certificate``: whether sketches of the rows and learning curves may leave (false)
-- ``pairs``: ``"as-is"``, ``{"rounded": DIGITS}``, ``{"best": COUNT}``, or both of these in one object (``"as-is"``)
+- ``pairs``: ``"as-is"``, ``{"rounded": DIGITS}``, ``{"best": COUNT}``, or both of these in one object; ``"never"``:
+  only a private search is answered (``"as-is"``)
 - ``data``: the party's own table, with ``path``, ``target`` and ``drop``, and where they are not found out by
   themselves ``sep``, ``decimal``, ``encoding``, ``missing``, ``dates`` and ``auto``; it never leaves (none)
 - ``fewest_parties``: sums are made with at least so many parties, this one among them (2)
@@ -28,7 +29,8 @@ from flora.core.rules import Count, Rule, Sentence, Total, check, whole
 from flora.errors import ConsentError, InputError
 from flora.models import FAMILIES
 from flora.party.table_format import TableFormat
-from flora.problem.messages import REPLIES, Certify, Confirm, Describe, Reply, SearchReply, Step
+from flora.problem.messages import REPLIES, Certify, Confirm, Describe, Reply, Search, SearchReply, Step
+from flora.problem.private_messages import ConfirmPrivately, ConfirmPrivatelyReply, SurveyReply
 from flora.problem.schema import Schema
 from flora.problem.sketch import FEWEST_QUANTILES, ROWS_PER_QUANTILE, Sketch
 from flora.problem.space import SearchSpace
@@ -46,6 +48,7 @@ SCORINGS = (  # no scorer that tells of a single row, as max_error does
     "neg_root_mean_squared_error",
 )
 FEWEST_ROWS = FEWEST_QUANTILES * ROWS_PER_QUANTILE  # with fewer, not even a sketch leaves
+NEVER = "never"
 MOST_DIGITS = 17  # a float has no more
 _NEVER_ROUNDED = (Mapping, SearchSpace, Schema, Sketch)  # a config is what was asked for; a sketch is rounded already
 
@@ -56,21 +59,26 @@ class Pairs:
 
     rounded: Annotated[int, whole(1, MOST_DIGITS)] | None = None
     best: Annotated[int, whole(1, MOST_TRIALS)] | None = None
+    never: bool = False  # none leaves: only a private search is answered
 
     def __post_init__(self) -> None:
         check(self)
 
 
 def _pairs_to_json(pairs: Pairs) -> Any:
-    stated = {name: value for name, value in vars(pairs).items() if value is not None}
+    if pairs.never:
+        return NEVER
+    stated = {name: value for name, value in vars(pairs).items() if value is not None and name != NEVER}
     return stated or "as-is"
 
 
 def _pairs_from_json(document: Any) -> Pairs:
     if document == "as-is":
         return Pairs()
+    if document == NEVER:
+        return Pairs(never=True)
     if not isinstance(document, dict) or not document:
-        raise InputError('it is "as-is", or an object with "rounded": DIGITS or "best": COUNT or both')
+        raise InputError('it is "as-is", "never", or an object with "rounded": DIGITS or "best": COUNT or both')
     return read_fields(Pairs, document)
 
 
@@ -149,10 +157,14 @@ class Consent:
             return
         if isinstance(step, Certify) and not self.certificate:
             raise ConsentError("this party sends no sketch of its rows, and the certificate asks for one")
+        if isinstance(step, Search | Confirm | Certify) and self.pairs.never:
+            raise ConsentError(
+                "no pair of this party leaves it, and this step asks for losses of its own: --private asks for sums"
+            )
         _check_among("the model", step.plan.family, self.families)
         _check_among("the scoring", step.plan.scoring, self.scorings)
         self._check_count("trials", step.plan.trials)
-        if isinstance(step, Certify | Confirm):
+        if isinstance(step, Certify | Confirm | ConfirmPrivately):
             self._check_count("configs to be measured", len(step.configs))
 
     def check_rows(self, rows: int) -> None:
@@ -185,6 +197,8 @@ class Consent:
             reply = self._fewer_pairs(reply)
             notes = (f"it rounds losses to {digits} digits",) if digits is not None else ()
             reply = replace(reply, notes=(*reply.notes, *notes))
+        if isinstance(reply, SurveyReply | ConfirmPrivatelyReply):  # the same sums from all parties
+            return reply
         left: Reply = _rounded(reply, digits)
         return left
 
@@ -199,7 +213,9 @@ class Consent:
         """Return the consent in sentences, for the person who answers for it."""
         best, digits = self.pairs.best, self.pairs.rounded
         pairs = "All pairs of a config and its loss leave" if best is None else f"The best {best} pairs leave"
-        rounding = "as they are" if digits is None else f"with losses rounded to {digits} digits"
+        rounding = " as they are" if digits is None else f" with losses rounded to {digits} digits"
+        if self.pairs.never:
+            pairs, rounding = "No pair of a config and its loss leaves; in a private search sums over parties do", ""
         masks = ", with masks or without" if self.unmasked_sums else " and leave under masks alone"
         sketches = "leave if a certificate is asked for" if self.certificate else "do not leave"
         return "\n".join(
@@ -208,7 +224,7 @@ class Consent:
                 f"Scorings that may be asked for: {_listed(self.scorings)}.",
                 f"A search has at most {self.most_trials} trials; a step takes at most {self.most_seconds:g} seconds.",
                 f"With fewer than {self.fewest_rows} rows this party answers nothing.",
-                f"{pairs} {rounding}.",
+                f"{pairs}{rounding}.",
                 f"Sums are made with at least {self.fewest_parties} parties{masks}.",
                 f"Sketches of the rows and learning curves {sketches}.",
             ]

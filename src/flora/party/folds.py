@@ -14,7 +14,7 @@ from flora.errors import DataError
 from flora.models.family import ModelFamily, Scores, ScoresOnTheWay
 from flora.models.rows import Rows
 from flora.party.race import Goal, Leader
-from flora.problem.path import Path, path_of
+from flora.problem.path import path_of
 from flora.problem.plan import SearchPlan
 from flora.problem.space import Config
 from flora.problem.trials import loss_of
@@ -57,16 +57,6 @@ def mean_and_error(losses: Any) -> tuple[float, float]:
 
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # the rows to train on, the rows to test on
-
-
-def along(config: Config, path: Path | None) -> list[Config]:
-    """Return what one fit scores: the config, then the stops of the path that it is not at."""
-    if path is None:
-        return [dict(config)]
-    stops = path.configs(config)
-    if path.name in config:
-        return [dict(config), *(stop for stop in stops if stop[path.name] != config[path.name])]
-    return stops
 
 
 @runtime_checkable

@@ -21,7 +21,8 @@ from flora.errors import CollectiveError, ConsentError
 from flora.party.audit import AuditLog
 from flora.party.consent import Consent
 from flora.party.party import Party
-from flora.problem.messages import Reply, Step
+from flora.problem.messages import Reply, Step, Train
+from flora.problem.private_messages import ConfirmPrivately, Survey
 from flora.problem.wire import reply_text, step_text
 
 Say = Callable[[str], None]
@@ -143,7 +144,7 @@ class Gate:
 
     def _leaves(self, step: Step, text: str) -> None:
         """Let a reply leave: shown first if so wished, and written down."""
-        if step.name != "train":  # a model was made of sums, to which the person has said yes
+        if not isinstance(step, Train | Survey | ConfirmPrivately):  # made of sums, to which the person has said yes
             self._confirm(step, f"send this reply to {step.name!r}", json.loads(text))
         if self.log is not None:
             self.log.record(f"{step.name}: reply", self.to, text.encode())

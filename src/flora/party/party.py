@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+import numpy as np
 
 from flora.core.collective import Alone, Collective
 from flora.core.workers import Map, one_by_one, one_thread
@@ -16,6 +18,7 @@ from flora.models.rows import Rows
 from flora.party.folds import fold_count, no_folds
 from flora.party.learning_curve import learning_curve
 from flora.party.measure import confirm
+from flora.party.private import Candidates, OwnGains, OwnSurface, mean_gains, mean_surface
 from flora.party.search import Progress, no_progress, search_locally
 from flora.party.sketch import joint, sketch_of
 from flora.party.training import Apart, InOnePlace, train_as
@@ -33,11 +36,20 @@ from flora.problem.messages import (
     Train,
     TrainReply,
 )
-from flora.problem.path import fits_in, path_of
+from flora.problem.path import along, fits_in, path_of
 from flora.problem.plan import SearchPlan
+from flora.problem.private_messages import (
+    ConfirmPrivately,
+    ConfirmPrivatelyReply,
+    SearchPrivately,
+    SearchPrivatelyReply,
+    Survey,
+    SurveyReply,
+)
 from flora.problem.schema import Schema, Task
 from flora.problem.trials import PartyTrials
 from flora.randomness import derived_seed
+from flora.surrogate.own_surface import own_surface, trees_for
 
 
 class Source(Protocol):
@@ -71,6 +83,7 @@ class Party:
     spread: Map = one_by_one
     progress: Progress = no_progress
     families: Callable[[str], ModelFamily] = family_of
+    kept: dict[str, PartyTrials] = field(default_factory=dict, repr=False, compare=False)  # of private searches
 
     def answer(self, step: Step, collective: Collective | None = None) -> Reply:
         """Return this party's reply; an error names the party."""
@@ -91,7 +104,7 @@ class Party:
         with self._named_in_errors():
             return self.source.rows(schema)
 
-    def _answer(self, step: Step, collective: Collective) -> Reply:
+    def _answer(self, step: Step, collective: Collective) -> Reply:  # noqa: PLR0911  (a line for each step)
         match step:
             case Describe():
                 return self._describe(step)
@@ -103,6 +116,12 @@ class Party:
                 return self._certify(step, collective)
             case Train():
                 return self._train(step, collective)
+            case SearchPrivately():
+                return self._search_privately(step)
+            case Survey():
+                return self._survey(step, collective)
+            case ConfirmPrivately():
+                return self._confirm_privately(step, collective)
 
     def _local_rows(self, step: Search | Confirm | Certify) -> Rows:
         """Return the rows for measurements of this party's own."""
@@ -121,8 +140,14 @@ class Party:
         count = fold_count(rows, plan.folds)
         notes = (f"{count} folds instead of {plan.folds}: its smallest class has {count} rows",)
         family = self.families(plan.family)
+        trials = self._searched(rows, plan, family)
+        fewer = notes if count < plan.folds else ()
+        return SearchReply(self.name, len(rows), trials, (*fewer, *_ended_early(trials, plan, family)))
+
+    def _searched(self, rows: Rows, plan: SearchPlan, family: ModelFamily) -> PartyTrials:
+        """Search, or go on with a search that is stored."""
         family.rehearse(plan.space.default, rows, plan.seed)
-        trials = search_locally(
+        return search_locally(
             rows,
             plan,
             family,
@@ -131,8 +156,50 @@ class Party:
             spread=self.spread,
             progress=self.progress,
         )
-        fewer = notes if count < plan.folds else ()
-        return SearchReply(self.name, len(rows), trials, (*fewer, *_ended_early(trials, plan, family)))
+
+    def _search_privately(self, step: SearchPrivately) -> SearchPrivatelyReply:
+        rows = self.source.local_rows(step.plan.task, step.schema)
+        if no_folds(rows):  # why would tell of its classes
+            note = "its rows allow no search, and it takes part in the training"
+            return SearchPrivatelyReply(self.name, len(rows), searched=False, notes=(note,))
+        self.kept[_memory_key(step.plan)] = self._searched(rows, step.plan, self.families(step.plan.family))
+        return SearchPrivatelyReply(self.name, len(rows), searched=True)
+
+    def _survey(self, step: Survey, collective: Collective) -> SurveyReply:
+        plan, rows = step.plan, self.source.local_rows(step.plan.task, step.schema)
+        own = None if no_folds(rows) else self._own_surface(step, rows, collective.size)
+        found = mean_surface(own, plan.space, plan.seed, collective)
+        means, deviations = tuple(found.means.tolist()), tuple(found.deviations.tolist())
+        return SurveyReply(self.name, len(rows), found.parties, means, deviations)
+
+    def _own_surface(self, step: Survey, rows: Rows, parties: int) -> OwnSurface:
+        plan = step.plan
+        trials = self.kept.get(_memory_key(plan)) or self._searched(rows, plan, self.families(plan.family))
+        losses = np.array([trial.loss for trial in trials.trials])
+        regressor = own_surface(
+            self.name,
+            plan.space.encode([trial.config for trial in trials.trials]),
+            losses,
+            regressor=step.regressor,
+            seed=plan.seed,
+            trees=trees_for(parties),
+        )
+        return OwnSurface(regressor, float(np.abs(losses).max()), float(len(rows)) if step.by_rows else 1.0)
+
+    def _confirm_privately(self, step: ConfirmPrivately, collective: Collective) -> ConfirmPrivatelyReply:
+        plan, rows = step.plan, self.source.local_rows(step.plan.task, step.schema)
+        family = self.families(plan.family)
+        path = path_of(plan, family.passes_through)
+        groups = tuple(tuple(along(config, path)) for config in (plan.space.default, *step.configs))
+        candidates, own = Candidates(groups, path, step.last, step.free), None
+        if not no_folds(rows):
+            measured = confirm(rows, plan, family, step.configs, party=self.name, spread=self.spread)
+            own = OwnGains.of(measured, candidates.configs, len(rows))
+        found = mean_gains(own, candidates, collective)
+        numbers = (tuple(part.tolist()) for part in (found.errors, found.degrees))
+        return ConfirmPrivatelyReply(
+            self.name, len(rows), found.parties, found.configs, tuple(found.gains.tolist()), found.compared, *numbers
+        )
 
     def _confirm(self, step: Confirm) -> ConfirmReply:
         rows = self._local_rows(step)
@@ -184,3 +251,7 @@ def check_names(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise DataError(f"party names must differ, {name!r} comes twice")
+
+
+def _memory_key(plan: SearchPlan) -> str:
+    return f"{plan.identity()} {plan.trials} {plan.seconds}"

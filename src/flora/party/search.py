@@ -13,10 +13,10 @@ from flora.errors import FloraError, InputError
 from flora.models.family import ModelFamily
 from flora.models.rows import Rows
 from flora.party.finals import finals
-from flora.party.folds import Tried, along, folds_of, try_configs
+from flora.party.folds import Tried, folds_of, try_configs
 from flora.party.race import FINAL, SHARP, race_folds
 from flora.party.study import Study
-from flora.problem.path import Path, path_of
+from flora.problem.path import Path, along, path_of
 from flora.problem.plan import SearchPlan
 from flora.problem.trials import MOST_TRIALS, PartyTrials
 

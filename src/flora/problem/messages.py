@@ -1,7 +1,8 @@
 """All that aggregator and parties say to each other: a record for each step, and one for each reply.
 
 What is not a field of a reply cannot leave a party: a test pins the fields. Inside a step in which the parties work
-together they add up over a :class:`~flora.core.collective.Collective`; nothing else passes between them.
+together they add up over a :class:`~flora.core.collective.Collective`; nothing else passes between them. What a private
+search says is in :mod:`flora.problem.private_messages`.
 """
 
 from dataclasses import dataclass, field
@@ -11,13 +12,19 @@ from flora.core.codec import FLAT
 from flora.core.rules import Amount, Measure, Name, Sentence, Share, Total, check
 from flora.errors import WireError
 from flora.problem.learning_curve import LearningCurve
-from flora.problem.plan import SearchPlan
+from flora.problem.plan import SearchPlan, check_configs
+from flora.problem.private_messages import (
+    ConfirmPrivately,
+    ConfirmPrivatelyReply,
+    SearchPrivately,
+    SearchPrivatelyReply,
+    Survey,
+    SurveyReply,
+)
 from flora.problem.schema import Schema, Task
 from flora.problem.sketch import Sketch
 from flora.problem.space import Config
 from flora.problem.trials import PartyTrials, Trial
-
-MOST_CONFIGS = 1_000  # that one step asks for
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ class Confirm:
 
     def __post_init__(self) -> None:
         check(self, WireError)
-        _check_configs(self.plan, self.configs)
+        check_configs(self.plan, self.configs)
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,7 @@ class Certify:
 
     def __post_init__(self) -> None:
         check(self, WireError)
-        _check_configs(self.plan, self.configs)
+        check_configs(self.plan, self.configs)
 
 
 @dataclass(frozen=True)
@@ -97,8 +104,10 @@ class Train:
             raise WireError(f"fold must be one of 2 or more folds, got {self.fold} of {self.folds}")
 
 
-Step = Describe | Search | Confirm | Certify | Train
-STEPS: dict[str, type[Step]] = {step.name: step for step in (Describe, Search, Confirm, Certify, Train)}
+Step = Describe | Search | Confirm | Certify | Train | SearchPrivately | Survey | ConfirmPrivately
+STEPS: dict[str, type[Step]] = {
+    step.name: step for step in (Describe, Search, Confirm, Certify, Train, SearchPrivately, Survey, ConfirmPrivately)
+}
 
 
 @dataclass(frozen=True)
@@ -188,21 +197,26 @@ class TrainReply:
         check(self, WireError)
 
 
-Reply = DescribeReply | SearchReply | ConfirmReply | CertifyReply | TrainReply
+Reply = (
+    DescribeReply
+    | SearchReply
+    | ConfirmReply
+    | CertifyReply
+    | TrainReply
+    | SearchPrivatelyReply
+    | SurveyReply
+    | ConfirmPrivatelyReply
+)
 REPLIES: dict[str, type[Reply]] = {  # which reply goes with which step
     "describe": DescribeReply,
     "search": SearchReply,
     "confirm": ConfirmReply,
     "certify": CertifyReply,
     "train": TrainReply,
+    "search-privately": SearchPrivatelyReply,
+    "survey": SurveyReply,
+    "confirm-privately": ConfirmPrivatelyReply,
 }
-
-
-def _check_configs(plan: SearchPlan, configs: tuple[Config, ...]) -> None:
-    if not 1 <= len(configs) <= MOST_CONFIGS:
-        raise WireError(f"configs must be 1 to {MOST_CONFIGS}, got {len(configs)}")
-    for config in configs:
-        plan.space.check(config)
 
 
 def _check_own(party: str, *parts: Any) -> None:

@@ -49,6 +49,16 @@ class Path:
         return round(self.stops[-1] * further(parties)) if self.open else self.stops[-1]
 
 
+def along(config: Config, path: Path | None) -> list[Config]:
+    """Return what one fit scores: the config, then the stops of the path that it is not at."""
+    if path is None:
+        return [dict(config)]
+    stops = path.configs(config)
+    if path.name in config:
+        return [dict(config), *(stop for stop in stops if stop[path.name] != config[path.name])]
+    return stops
+
+
 def path_of(plan: SearchPlan, passes_through: Set[str]) -> Path | None:
     """Return what each fit of a search passes through, if the search makes use of it."""
     return path_through(plan.space, passes_through) if plan.paths else None

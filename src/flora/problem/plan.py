@@ -7,11 +7,12 @@ from typing import Annotated, Any, get_args
 
 from flora.core.codec import to_document
 from flora.core.rules import Rule, Sentence, check
-from flora.errors import InputError
+from flora.errors import InputError, WireError
 from flora.problem.schema import Label, Task
-from flora.problem.space import SearchSpace
+from flora.problem.space import Config, SearchSpace
 
 TASKS: tuple[Task, ...] = get_args(Task)
+MOST_CONFIGS = 1_000  # that one step asks for
 POSITIVE = Rule("a number above 0", lambda value: value > 0)
 
 
@@ -49,6 +50,14 @@ class SearchPlan:
         if self.positive is None:  # so that a search of before goes on
             del document["positive"]
         return json.dumps(document, sort_keys=True)
+
+
+def check_configs(plan: SearchPlan, configs: tuple[Config, ...]) -> None:
+    """Raise unless a step asks for configs of the plan's space, and not for too many."""
+    if not 1 <= len(configs) <= MOST_CONFIGS:
+        raise WireError(f"configs must be 1 to {MOST_CONFIGS}, got {len(configs)}")
+    for config in configs:
+        plan.space.check(config)
 
 
 def at_least(name: str, value: Any, least: int) -> None:

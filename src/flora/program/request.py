@@ -18,6 +18,7 @@ from flora.problem.space_formats import parameters_of
 
 DEFAULT_SCORING: dict[str, str] = {"classification": "balanced_accuracy", "regression": "r2"}
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+PRIVATE = "aplm"  # the one surface that is a sum over the parties
 FEWEST_COMPARED = 5  # trainings: two configs in two folds, and the model
 ENOUGH_FOLDS = 5  # of a comparison that is made by default
 A_TRAINING = 4  # fits, at a guess: so much dearer is a federated training than a fit of the same rows
@@ -48,6 +49,7 @@ class Request:
     trainings: int | None = None  # 0: recommend only; 1: the paper's; from 5 on, also a comparison; None: by cost
     certificate: bool = False  # it costs a few fits, and more leaves a party
     masked: bool = True  # across machines: nobody sees what one party adds to a sum
+    private: bool = False  # no pair leaves a party: the search, too, is in sums
 
     def __post_init__(self) -> None:
         check(self)
@@ -63,6 +65,20 @@ class Request:
             )
         if self.aggregator_hps and self.space is not None:
             raise InputError("a space of one's own names the aggregator's HPs itself: leave --aggregator-hps out")
+        if self.private:
+            self._check_private()
+
+    def _check_private(self) -> None:
+        """Raise where something is asked for that sums over all parties cannot give."""
+        for asked, words in (
+            (self.surface.name != PRIVATE, f"--surface {self.surface.name}: a sum over all parties gives {PRIVATE}"),
+            (self.objective != "mean", f"--objective {self.objective}: a sum does not tell who is worst off"),
+            (self.send is not None, f"--send {self.send}: no pair is sent"),
+            (self.certificate, "--certificate: it needs each party's pairs"),
+            (not self.masked, "--unmasked: without masks the aggregator sees each party's share"),
+        ):
+            if asked:
+                raise InputError(f"--private does not go with {words}")
 
     @property
     def compared_folds(self) -> int:

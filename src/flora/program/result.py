@@ -11,14 +11,16 @@ from flora.aggregator.aggregation import Aggregation
 from flora.aggregator.choose import Candidate
 from flora.aggregator.comparison import Comparison, mean_loss
 from flora.aggregator.evidence import Objective
+from flora.aggregator.private import SurveyedMean
 from flora.aggregator.verdict import LEVEL, Basis, Decision, Grade, Verdict, gamma
 from flora.core.codec import FLAT, to_document, to_json
 from flora.core.documents import Format
 from flora.core.rules import check
-from flora.problem.path import fits_in
+from flora.problem.plan import SearchPlan
 from flora.problem.schema import Label, Schema
 from flora.problem.space import Config, SearchSpace
 from flora.problem.trials import Gain, PartyTrials, loss_of
+from flora.program.party_result import PartyResult
 from flora.program.request import Request
 from flora.program.scoring import asked_class, scoring_words
 from flora.program.single_shot import Outcome
@@ -68,63 +70,20 @@ class Grounds:
 
 
 @dataclass(frozen=True)
-class MeasuredGain:
-    """What one party measured in the confirmation round, and how it stands beside the others."""
+class PrivateResult:
+    """What a private search told of all parties together, besides the answer."""
 
-    gain: float
-    gain_error: float
-    distance: float | None  # from the others' mean, in standard errors
-    disagrees: bool
-    config_without: Config | None  # what the others recommend
-    verdict_without: Decision | None
-
-
-@dataclass(frozen=True)
-class PartyResult:
-    """One party's line of the result."""
-
-    name: str
-    rows: int | None
-    trials: int
-    failed_trials: int
-    best_loss: float
-    best_loss_error: float | None
-    default_loss: float | None
-    default_loss_error: float | None
-    recommended_loss: float | None
-    recommended_loss_error: float | None
-    trials_digest: str
-    measured: MeasuredGain | None = field(default=None, metadata=FLAT)
+    parties: int  # whose surfaces and gains are in the sums
+    points: int  # at which the parties' surfaces were added up
+    deviation: float  # of the parties' surfaces, at the lowest of these
 
     @classmethod
-    def of(cls, party: PartyTrials, found: Aggregation) -> Self:
-        """Return a party's line, with what it measured in the confirmation round, if there was one."""
-        diagnosis = found.diagnoses.get(party.party)
-        default = found.confirmed[party.party][0].trial if diagnosis else party.default
-        recommended = diagnosis.measured if diagnosis else None
-        return cls(
-            party.party,
-            party.rows,
-            fits_in([trial.config for trial in party.trials], found.path),
-            len(party.failed),
-            party.best.loss,
-            party.best.error,
-            default.loss if default else None,
-            default.error if default else None,
-            recommended.trial.loss if recommended else None,
-            recommended.trial.error if recommended else None,
-            party.digest,
-            MeasuredGain(
-                diagnosis.measured.gain,
-                diagnosis.measured.gain_error,
-                diagnosis.distance,
-                diagnosis.disagrees,
-                diagnosis.config_without,
-                diagnosis.verdict_without,
-            )
-            if diagnosis
-            else None,
-        )
+    def of(cls, found: Aggregation) -> Self | None:
+        """Return what is to be said of a private search; None of another."""
+        surface = found.surface
+        if not isinstance(surface, SurveyedMean):
+            return None
+        return cls(found.parties, len(surface.points), float(surface.deviations[-1]))
 
 
 @dataclass(frozen=True)
@@ -210,6 +169,7 @@ class Result:
     notes: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)  # parties of the consortium, and why they are not in it
     certificate: Mapping[str, Any] | None = None
+    private: PrivateResult | None = None  # None: each party's pairs are known
     seconds: Mapping[str, float] = field(default_factory=dict)
     command: str | None = None
     positive: Label | None = None  # the class that the scoring asks for, where it asks for one
@@ -225,7 +185,7 @@ class Result:
     @property
     def measured(self) -> bool:
         """Whether the parties measured the recommendation."""
-        return any(party.measured for party in self.parties)
+        return any(party.measured for party in self.parties) or (self.private is not None and bool(self.candidates))
 
     @property
     def measured_config(self) -> Config:
@@ -249,10 +209,10 @@ class Result:
 def result_of(outcome: Outcome, request: Request, seconds: Mapping[str, float]) -> Result:
     """Return what a run came to."""
     found, plan, trained = outcome.found, outcome.plan, outcome.trained
-    verdict, first, surface = found.verdict, found.trials[0], request.surface
+    verdict, surface, known = found.verdict, request.surface, _known(outcome)
     return Result(
         config=found.recommendation.config,
-        default=dict(first.space.default) or None,
+        default=dict(found.space.default) or None,
         verdict=verdict.decision if verdict else None,
         grade=verdict.grade if verdict else None,
         evidence=Grounds.of(verdict) if verdict else None,
@@ -260,19 +220,19 @@ def result_of(outcome: Outcome, request: Request, seconds: Mapping[str, float]) 
         predicted_loss=found.recommendation.loss,
         predicted_loss_error=found.recommendation.error,
         objective=request.objective,
-        parties=tuple(PartyResult.of(party, found) for party in found.trials),
+        parties=PartyResult.all_of(found, plan),
         candidates=tuple(map(CandidateResult.of, found.choice.candidates)) if found.choice else (),
-        family=first.family,
-        task=first.task,
+        family=known.family,
+        task=known.task,
         surface=surface.name,
         regressor=surface.regressor,
         alpha=surface.alpha,
         weights=surface.weights,
-        scoring=first.scoring,
+        scoring=known.scoring,
         seed=request.seed,
-        gamma_p=gamma(found.trials),
-        space=first.space,
-        space_digest=first.space.digest,
+        gamma_p=gamma(found.trials) if found.trials else None,
+        space=found.space,
+        space_digest=found.space.digest,
         versions=versions(),
         folds=plan.folds if plan else None,
         sampler=plan.sampler if plan else None,
@@ -288,8 +248,9 @@ def result_of(outcome: Outcome, request: Request, seconds: Mapping[str, float]) 
         schema=outcome.schema,
         notes=outcome.notes,
         certificate=to_json(outcome.certificate.to_json()) if outcome.certificate else None,
+        private=PrivateResult.of(found),
         seconds={name: round(value, 3) for name, value in seconds.items()},
-        positive=first.positive if outcome.schema is None else asked_class(first.scoring, outcome.schema),
+        positive=known.positive if outcome.schema is None else asked_class(known.scoring, outcome.schema),
     )
 
 
@@ -298,7 +259,14 @@ def _model_score(outcome: Outcome) -> ModelScore | None:
     if comparison is None:
         return None
     used = verdict is not None and verdict.decision == "use" and bool(comparison.recommended)
-    return ModelScore.of(comparison, outcome.found.trials[0].scoring, used=used)
+    return ModelScore.of(comparison, _known(outcome).scoring, used=used)
+
+
+def _known(outcome: Outcome) -> PartyTrials | SearchPlan:
+    """Return what says the family, the task and the scoring: the first party's trials, or a private search's plan."""
+    if outcome.found.trials or outcome.plan is None:
+        return outcome.found.trials[0]
+    return outcome.plan
 
 
 def versions() -> dict[str, str]:

@@ -36,6 +36,7 @@ from flora.problem.schema import Schema, agree
 from flora.problem.space import Config
 from flora.problem.trials import PartyTrials
 from flora.program.drive import Program, asked
+from flora.program.private import confirm_privately, search_privately
 from flora.program.request import Families, Request
 from flora.program.scoring import check_scoring, positive_class, scoring_notes
 
@@ -77,8 +78,13 @@ def recommend(request: Request, families: Families = family_of) -> Program[Outco
         check_scoring(plan.scoring, schema)
         plan = replace(plan, positive=positive_class(request.positive, plan.scoring, schema))
         schema = schema.with_positive(plan.positive)
-    found, searched = yield from search(plan, schema, request, families(plan.family))
-    found = yield from confirm(found, plan, schema, request)
+    searched: Sequence[Reply]
+    if request.private:
+        found, searched = yield from search_privately(plan, schema, request, families(plan.family))
+        found = yield from confirm_privately(found, plan, schema, request)
+    else:
+        found, searched = yield from search(plan, schema, request, families(plan.family))
+        found = yield from confirm(found, plan, schema, request)
     found, comparison, trainings = yield from compare(found, plan, schema, request)
     certificate = (yield from bound(found, plan, schema, request)) if request.certificate else None
     replies: list[Reply] = [*described, *searched]

@@ -28,11 +28,23 @@ def minimise(
     points = np.unique(points, axis=0)  # sorts too: the order of ``start`` is forgotten
     values = function(points)
     for scale in SCALES:
-        shuffled = rng.permutation(len(points))  # or parents among equals would all come from one corner
-        parents = shuffled[np.argsort(values[shuffled], kind="stable")[:PARENTS]]
-        nearby = np.repeat(points[parents], size // 4 // len(parents), axis=0)
-        perturbed = np.unique(space.snap(_perturb(nearby, space, rng, scale)), axis=0)
+        perturbed = np.unique(near_lowest(points, values, space, rng, scale, size // 4), axis=0)
         points, values = np.vstack([points, perturbed]), np.concatenate([values, function(perturbed)])
+    return middle_of_lowest(points, values)
+
+
+def near_lowest(
+    points: Points, values: Losses, space: SearchSpace, rng: np.random.Generator, scale: float, count: int
+) -> Points:
+    """Return about so many points near the lowest ones: (n, width)."""
+    shuffled = rng.permutation(len(points))  # or parents among equals would all come from one corner
+    parents = shuffled[np.argsort(values[shuffled], kind="stable")[:PARENTS]]
+    nearby = np.repeat(points[parents], count // len(parents), axis=0)
+    return space.snap(_perturb(nearby, space, rng, scale))
+
+
+def middle_of_lowest(points: Points, values: Losses) -> Points:
+    """Return the point in the middle of those tied at the minimum: (1, width)."""
     tied = np.unique(points[values <= values.min() + 1e-9 * np.ptp(values)], axis=0)
     middle = np.argmin(np.linalg.norm(tied - tied.mean(axis=0), axis=1))
     return np.asarray(tied[[middle]])

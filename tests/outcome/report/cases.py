@@ -13,12 +13,11 @@ from flora.outcome.report.analysis import Analysis
 from flora.problem.schema import Column, Schema
 from flora.problem.space import SearchSpace
 from flora.problem.trials import FailedTrial, Gain, PartyTrials, Trial
+from flora.program.party_result import MeasuredGain, PartyResult
 from flora.program.request import Request
 from flora.program.result import (
     CandidateResult,
     Grounds,
-    MeasuredGain,
-    PartyResult,
     Result,
     StatedGain,
     TrainingResult,

@@ -187,20 +187,20 @@ class TestPage:
         assert kind_of(replace(result, verdict=None)) == "unknown"
 
     def test_bold_is_what_is_to_be_used(self) -> None:
-        result, trials = tuned(["a", "b"])
+        result, _ = tuned(["a", "b"])
         depth = result.config["depth"]
         bold = f"<strong>{depth}</strong>"
-        assert bold in answer(Analysis.of(result, trials))
-        kept = answer(Analysis.of(replace(result, verdict="keep-defaults", grade="not shown"), trials))
+        assert bold in answer(result)
+        kept = answer(replace(result, verdict="keep-defaults", grade="not shown"))
         assert bold not in kept
         assert "<strong>3</strong>" in kept
         assert "Keep the defaults." in kept
 
     def test_what_parties_measured_stands_apart_from_the_trained_gain(self) -> None:
-        result, trials = tuned(["a", "b"])
+        result, _ = tuned(["a", "b"])
         assert result.evidence is not None
         trained = replace(result, evidence=replace(result.evidence, basis="trained"))
-        text = Outline(evidence(Analysis.of(trained, trials))).text
+        text = Outline(evidence(trained)).text
         first, second = text.index("federated models of both configs"), text.index("by its own measurement")
         assert first < text.index("all parties", first) < second < text.index("± 0.0", second)
 
@@ -276,12 +276,12 @@ class TestPage:
         )
         more = replace(result, trainings=several, chosen_in_training=("depth",))
         run = Analysis.of(replace(more, trained_config={**config, "depth": 4}), trials)
-        text = Outline(evidence(run)).text
+        text = Outline(evidence(run.result)).text
         assert "2 federated trainings compared the default and the recommendation" in text
         assert "depth = 4 was chosen inside the training, by rows held out." in text
         past = replace(run, result=replace(more, trained_config={**config, "depth": 7}))
         words = "depth = 7 was chosen inside the training, by rows held out (past the range that each party searches"
-        assert words in Outline(evidence(past)).text
+        assert words in Outline(evidence(past.result)).text
         assert "past the range" not in text
         assert "this run took 3." in Outline(cost(run)).text
         left = Outline(disclosure(run)).text

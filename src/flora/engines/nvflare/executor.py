@@ -32,6 +32,7 @@ from flora.party.gate import Gate
 from flora.party.party import Party
 from flora.party.table import open_table
 from flora.problem.messages import Confirm, Search, Step
+from flora.problem.private_messages import ConfirmPrivately, SearchPrivately, Survey
 from flora.problem.wire import STEP, read_step
 
 A = TypeVar("A")
@@ -166,7 +167,7 @@ def _party(kit: Kit, settings: SiteSettings, step: Step, foreground: Foreground,
 
 def counting(spread: Map, step: Step, pulse: Pulse) -> Map:
     """Return the same map, whose calls are counted where each of them measures one config."""
-    if not isinstance(step, Confirm):
+    if not isinstance(step, Confirm | ConfirmPrivately):
         return spread
     pulse.total = len(step.configs) + 1
 
@@ -180,7 +181,7 @@ def counting(spread: Map, step: Step, pulse: Pulse) -> Map:
 
 def _study(kit: Kit, settings: SiteSettings, step: Step) -> Path | None:
     """Return the file of a search: the same plan over the same file goes on, another begins anew."""
-    if not isinstance(step, Search):
+    if not isinstance(step, Search | SearchPrivately | Survey):
         return None
     digest = hashlib.sha256(step.plan.identity().encode())
     source = settings.data

@@ -7,6 +7,7 @@ from flora.outcome.explain import (
     edge_words,
     gain_words,
     grade_words,
+    private_words,
     same_as_default,
     settle_words,
     trained_words,
@@ -20,7 +21,6 @@ from flora.outcome.numbers import (
     signed,
     with_error,
 )
-from flora.outcome.report.analysis import Analysis
 from flora.outcome.report.confirmation import basis
 from flora.outcome.report.glossary import term
 from flora.outcome.report.markup import Html, element, section, table
@@ -36,10 +36,14 @@ COMMANDS = {
 }
 
 
-def answer(run: Analysis) -> Html:
-    """Return the four questions of who must approve, with their answers, and what to do next."""
-    result = run.result
-    cards = [_verdict(result), _model(result), _gainers(result), _left(run)]
+def answer(result: Result, size: int = 0) -> Html:
+    """Return the four questions of who must approve, with their answers, and what to do next.
+
+    Args:
+        result: The run's.
+        size: The bytes of the trials that left the parties.
+    """
+    cards = [_verdict(result), _model(result), _gainers(result), _left(result, size)]
     return section(
         *("answer", "The answer"),
         element("div", *(card for card in cards if card), class_="cards4"),
@@ -112,6 +116,9 @@ def _score_strip(score: Score, scale: Extent) -> Html:
 def _gainers(result: Result) -> Html:
     """Return who gains by its own measurement, who sees no difference, and who loses."""
     known = [(party, party.measured) for party in result.parties if party.measured]
+    if result.private:
+        words = f"{private_words(result)[0].upper()}{private_words(result)[1:]}"
+        return _card("Who gains and who does not?", element("p", words))
     if not known:
         return Html("")
     if same_as_default(result):
@@ -152,17 +159,18 @@ def _all_gains(result: Result) -> Html:
     return element("div", strip(line, *ticks), ends, class_="spread")
 
 
-def _left(run: Analysis) -> Html:
+def _left(result: Result, size: int) -> Html:
     """Return what left the parties, in a few lines."""
-    result = run.result
-    size = sum(len(party.to_json().encode()) for party in run.trials)
     fits = sum(entry.trials for entry in result.parties)
     items = [f"Hyper-parameters with their losses: {counted(fits, 'trial')}, {bytes_words(size)} in all."]
+    if result.private:
+        items = [f"Sums over all parties: of their surfaces at {result.private.points:,} points. No pair left a party."]
     if result.schema is not None:
         lists = " and the lists of their categories" if any(c.categories for c in result.schema.columns) else ""
         items.append(f"The names and kinds of {counted(len(result.schema.columns), 'column')}{lists}.")
     if result.candidates:
-        items.append(f"Losses of {counted(len(result.candidates), 'config')} that all parties measured again.")
+        what = "Sums over all parties: of their gains at" if result.private else "Losses of"
+        items.append(f"{what} {counted(len(result.candidates), 'config')} that all parties measured again.")
     if result.certificate:
         items.append("Sketches of the data, for the certificate: averages of at least ten rows.")
     if result.model:

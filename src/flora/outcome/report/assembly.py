@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from flora.outcome.numbers import counted
-from flora.outcome.report import evidence, sections
+from flora.outcome.report import evidence, private, sections
 from flora.outcome.report.analysis import Analysis
 from flora.outcome.report.answer import answer
 from flora.outcome.report.certificate import certificate
@@ -32,11 +32,13 @@ def page(result: Result, trials: Sequence[PartyTrials]) -> str:
     Raises:
         InputError: If these are not the trials that the result was made from.
     """
+    if result.private is not None:
+        return private_page(result)
     run = Analysis.of(result, trials)
     drawn = map_data(run) if len(run.axes) > 1 else None
     body = [
-        answer(run),
-        sections.evidence(run),
+        answer(result, sum(len(party.to_json().encode()) for party in trials)),
+        sections.evidence(result),
         sections.parties(run),
         sections.surface(run, run.slices(), drawn),
         evidence.agreement(run),
@@ -44,12 +46,29 @@ def page(result: Result, trials: Sequence[PartyTrials]) -> str:
         evidence.cost(run),
         certificate(run),
         evidence.disclosure(run),
-        evidence.reproduction(run),
+        evidence.reproduction(result),
         words(),
     ]
-    subject = f"{result.family or 'a model'}, {result.scored}, {counted(len(run.trials), 'party', 'parties')}"
+    return _titled(result, body, {"map": drawn, "texts": trial_texts(run)})
+
+
+def private_page(result: Result) -> str:
+    """Return the report of a private search: there is nothing to draw of single parties, and it says so."""
+    body = [
+        answer(result),
+        sections.evidence(result),
+        private.sums(result),
+        private.cost(result),
+        private.disclosure(result),
+        evidence.reproduction(result),
+        words(),
+    ]
+    return _titled(result, body, {"map": None, "texts": []})
+
+
+def _titled(result: Result, body: Sequence[Html], data: object) -> str:
+    subject = f"{result.family or 'a model'}, {result.scored}, {counted(len(result.parties), 'party', 'parties')}"
     head = f"FLoRA's report of a run: {subject}, seed {result.seed}."
-    data = {"map": drawn, "texts": trial_texts(run)}
     foot = f"Made by FLoRA {result.versions.get('flora', '')}."
     return whole(f"FLoRA report: {subject}", head, join(body), data, foot)
 

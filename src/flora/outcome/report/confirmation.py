@@ -23,6 +23,11 @@ def basis(result: Result) -> str:
     """Return where the parties' gains come from, in a sentence."""
     if not result.measured:
         return "No party was asked again: what the surface predicts is not a measurement."
+    if result.private is not None:
+        return (
+            "Every party measured the default and the candidates on fresh folds, and the sums over all parties are "
+            "known alone; parties count by their rows, and none is left out."
+        )
     asked = "Every party measured the default and the candidates on fresh folds"
     if result.objective == "worst":
         return f"{asked}; what counts is the loss of the party that is worst off."

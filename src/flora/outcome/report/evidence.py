@@ -14,6 +14,7 @@ from flora.outcome.report.confirmation import confirm_rows, train_rows, without_
 from flora.outcome.report.glossary import term
 from flora.outcome.report.markup import Html, element, folded, section, table
 from flora.problem.schema import Schema
+from flora.program.result import Result
 
 
 def agreement(run: Analysis) -> Html:
@@ -135,7 +136,7 @@ def cost(run: Analysis) -> Html:
     )
     left = f"As trials, {bytes_words(sum(sizes.values()))} left the parties in all."
     rows = [[n, entries[n].trials, entries[n].failed_trials, f"{size:,}"] for n, size in sizes.items()]
-    steps = [[_STEPS.get(step, step), f"{value:.1f}"] for step, value in seconds.items()]
+    steps = [[STEPS.get(step, step), f"{value:.1f}"] for step, value in seconds.items()]
     caption = "Seconds of each step, over all parties"
     timing = [table(caption, ["step", "seconds"], steps, numbers=1)] if steps else []
     each = table(
@@ -150,12 +151,15 @@ def cost(run: Analysis) -> Html:
     )
 
 
-_STEPS = {
+STEPS = {
     "describe": "describe the columns",
     "search": "search locally",
     "confirm": "confirm on fresh folds",
     "certify": "sketch the data, and learn from fewer rows",
     "train": "train the federated model",
+    "search-privately": "search locally",
+    "survey": "add up the parties' surfaces",
+    "confirm-privately": "confirm on fresh folds, and add up",
 }
 
 
@@ -168,7 +172,7 @@ MASKS = (
 def disclosure(run: Analysis) -> Html:
     """Return what left each party, field by field."""
     result = run.result
-    rows = [*_schema_rows(result.schema), *_search_rows(run)]
+    rows = [*schema_rows(result.schema), *_search_rows(run)]
     rows += confirm_rows(run)
     if result.certificate:
         words = "averages of at least 10 rows along random directions; sums, minima and maxima of columns"
@@ -186,7 +190,8 @@ def disclosure(run: Analysis) -> Html:
     )
 
 
-def _schema_rows(schema: Schema | None) -> list[list[Any]]:
+def schema_rows(schema: Schema | None) -> list[list[Any]]:
+    """Return what left each party of its columns."""
     if schema is None:
         return []
     kinds = ", ".join(f"{column.name} ({column.kind})" for column in schema.columns)
@@ -214,14 +219,15 @@ def _search_rows(run: Analysis) -> list[list[Any]]:
     ]
 
 
-def reproduction(run: Analysis) -> Html:
+def reproduction(result: Result) -> Html:
     """Return how to do the run again, and how to check that it is the same."""
-    result = run.result
     command = result.command
     told = [element("pre", element("code", command))] if command else []
     decided = {name: value for name in _DECIDED if (value := getattr(result, name)) is not None}
     digests = [["space", _digest(result.space_digest)]]
-    digests += [[f"trials of {entry.name}", _digest(entry.trials_digest)] for entry in result.parties]
+    digests += [
+        [f"trials of {entry.name}", _digest(entry.trials_digest)] for entry in result.parties if entry.trials_digest
+    ]
     if result.model_digest:
         digests.append([str(result.model), _digest(result.model_digest)])
     versions = result.versions.items()
@@ -233,7 +239,7 @@ def reproduction(run: Analysis) -> Html:
         table("Versions", ["library", "version"], [[name, str(value)] for name, value in versions]),
         folded("Digests (SHA-256)", table("Digests", ["of", "SHA-256"], digests)),
         folded("The search space", element("pre", element("code", json.dumps(result.space.to_json(), indent=1)))),
-        element("p", "Recommended: ", element("code", json.dumps(dict(run.config)))),
+        element("p", "Recommended: ", element("code", json.dumps(dict(result.config)))),
     )
 
 

@@ -13,12 +13,13 @@ from flora.outcome.report.glossary import term
 from flora.outcome.report.heat import chosen_axes, colour_key, drawn_map
 from flora.outcome.report.markup import Html, chooser, element, folded, section, table
 from flora.outcome.report.plot import SYMBOLS
-from flora.program.result import PartyResult
+from flora.program.party_result import PartyResult
+from flora.program.result import Result
 
 
-def evidence(run: Analysis) -> Html:
+def evidence(result: Result) -> Html:
     """Return what the answer rests on: the gains, the candidates, the trainings; nothing where there is none of it."""
-    parts = [*gains(run.result), *candidates(run.result), *trained(run.result)]
+    parts = [*gains(result), *candidates(result), *trained(result)]
     return section("evidence", "What the answer rests on", *parts) if parts else Html("")
 
 

@@ -15,6 +15,7 @@ COMMANDS = {  # each in a module with add_arguments and run; in the order of --h
     "calibration": ("flora_lab.judge.calibration", "what is said of the judge's stored cells, against their truth"),
     "held-out": ("flora_lab.judge.held_out", "what answers are worth, on rows that nobody had before the run"),
     "null": ("flora_lab.judge.null", 'how often the product says "use" where nothing can be gained'),
+    "private": ("flora_lab.judge.private", "what a private search costs, on the judge's stored cells"),
     "certificate": ("flora_lab.judge.certificate", "what the certificate says of a few runs"),
     "speed": ("flora_lab.speed.command", "how long users wait, beside what they would do instead"),
     "masks": ("flora_lab.masks", "what masks cost a training, in one process"),

@@ -68,10 +68,15 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--race", action="store_true", help="the parties' searches race; stored cells have all folds")
 
 
+def protocol_of(options: JudgeOptions) -> Protocol:
+    """Return how thorough the cells are that were asked for."""
+    return replace(USUAL, trials=options.trials, raced=1 if options.race else None)
+
+
 def run(parsed: Namespace) -> dict[str, Any]:
     """Compute the cells that are not stored yet, and score the rules on all of them."""
     options = options_of(JudgeOptions, parsed)
-    protocol = replace(USUAL, trials=options.trials, raced=1 if options.race else None)
+    protocol = protocol_of(options)
     bench = options.run.bench(EXPERIMENT, protocol)
     pieces = [JudgedCell(cell) for cell in options.cells()]
     there = bench.store.names()

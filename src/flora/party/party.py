@@ -162,7 +162,7 @@ class Party:
         if no_folds(rows):  # why would tell of its classes
             note = "its rows allow no search, and it takes part in the training"
             return SearchPrivatelyReply(self.name, len(rows), searched=False, notes=(note,))
-        self.kept[_memory_key(step.plan)] = self._searched(rows, step.plan, self.families(step.plan.family))
+        self.kept[memory_key(step.plan)] = self._searched(rows, step.plan, self.families(step.plan.family))
         return SearchPrivatelyReply(self.name, len(rows), searched=True)
 
     def _survey(self, step: Survey, collective: Collective) -> SurveyReply:
@@ -174,7 +174,7 @@ class Party:
 
     def _own_surface(self, step: Survey, rows: Rows, parties: int) -> OwnSurface:
         plan = step.plan
-        trials = self.kept.get(_memory_key(plan)) or self._searched(rows, plan, self.families(plan.family))
+        trials = self.kept.get(memory_key(plan)) or self._searched(rows, plan, self.families(plan.family))
         losses = np.array([trial.loss for trial in trials.trials])
         regressor = own_surface(
             self.name,
@@ -253,5 +253,6 @@ def check_names(names: Sequence[str]) -> None:
             raise DataError(f"party names must differ, {name!r} comes twice")
 
 
-def _memory_key(plan: SearchPlan) -> str:
+def memory_key(plan: SearchPlan) -> str:
+    """Return what a party remembers the pairs of a private search by."""
     return f"{plan.identity()} {plan.trials} {plan.seconds}"

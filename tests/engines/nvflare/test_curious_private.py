@@ -97,6 +97,8 @@ def test_each_share_of_a_sum_is_noise(seen: Seen) -> None:
             assert len(parts) == {"survey": 5, "confirm-privately": 2}[name]
             for words in parts:
                 assert min(chances(words)) > RARE
+            sent = {"survey": 61_080, "confirm-privately": 20_608}  # as docs/security.md has it
+            assert sum(words.nbytes for words in parts) == sent[name]
     everything = np.concatenate(
         [words for hub in seen.masked.hubs.values() for party in NAMES for words in hub.parts[party]]
     )

@@ -37,7 +37,7 @@ def refused(outcome: tuple[int, str, str], *words: str) -> None:
 
 
 class TestPrivateRuns:
-    def test_no_pair_is_in_the_folder_and_all_pages_say_so(
+    def test_no_trials_come_of_it_and_all_pages_say_so(
         self, flora: Run, party_files: list[Path], tmp_path: Path
     ) -> None:
         out = tmp_path / "run"

@@ -12,8 +12,7 @@ from flora.core.documents import Format
 from flora.core.files import write_whole
 from flora.core.rules import Amount, Name, Sentence, Total, check
 from flora.errors import InputError
-from flora.outcome.progress import RunProgress, Stage
-from flora.problem.messages import Search
+from flora.outcome.progress import SEARCHES, RunProgress, Stage
 from flora.problem.plan import SearchPlan
 from flora.program.request import Request
 
@@ -101,7 +100,7 @@ class Live:
 def seen(progress: RunProgress, request: Request) -> Live:
     """Return how far a run is that is followed here."""
     stages = [*progress.past, *([progress.stage] if progress.stage.seconds is None else [])]
-    search = next((stage for stage in stages if stage.name == Search.name), None)
+    search = next((stage for stage in stages if stage.name in SEARCHES), None)
     each = (search.total or 0) // len(progress.parties) if search else 0
     parties = [LiveParty(name, search.done.get(name, 0) if search else 0, each) for name in progress.parties]
     return Live.of(request, progress.plan, parties, [_step(stage) for stage in stages])

@@ -138,7 +138,7 @@ class RunProgress:
         if isinstance(step, Train):
             self._begin_training(self.trained + 1, step.fold, step.folds)
             return
-        self.plan = step.plan if isinstance(step, Search | SearchPrivately) else self.plan
+        self.plan = step.plan if isinstance(step, Search) else self.plan  # of a private search nobody looks at pairs
         total = (len(step.configs) + 1) * len(self.parties) if isinstance(step, Confirm | ConfirmPrivately) else None
         self._enter(Stage(step.name, WORDS.get(step.name, step.name), total))
 

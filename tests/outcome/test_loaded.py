@@ -74,6 +74,12 @@ def test_numbers_and_models_without_probabilities(tmp_path: Path) -> None:
     assert machine.predict(ward(5, 2)).shape == (5,)
 
 
+def test_a_notebook_shows_what_it_is_of(tmp_path: Path) -> None:
+    shown = load(run_in(tmp_path / "run", max_iter=20))._repr_html_()
+    assert shown.startswith("<div>FederatedClassifier: hgb of 2 classes, <code>kind</code>, from 3 columns</div>")
+    assert "<tr><th>max_iter</th><td>20</td></tr>" in shown
+
+
 def test_what_is_no_model_or_no_table_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         flora.load(tmp_path / "nothing")

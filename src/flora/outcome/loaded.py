@@ -1,6 +1,7 @@
 """``flora.load``: a run's federated model, with the methods of a fitted scikit-learn estimator."""
 
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,16 @@ class FederatedModel(BaseEstimator):  # type: ignore[misc]
         answers = self.stored.model.predict(self._encoded(X))
         classes = self.stored.schema.classes
         return np.array(classes)[answers.astype(np.intp)] if classes else answers
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: what the model is of, and the HPs that it was trained with."""
+        schema = self.stored.schema
+        of = f" of {len(schema.classes)} classes" if schema.classes else " of a number"
+        head = f"{type(self).__name__}: {escape(self.stored.family)}{of}, <code>{escape(schema.target)}</code>"
+        rows = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in self.config_.items()
+        )
+        return f"<div>{head}, from {len(schema.columns)} columns</div><table>{rows}</table>"
 
     def _encoded(self, X: Any) -> NDArray[np.float64]:
         schema = self.stored.schema

@@ -28,6 +28,7 @@ from flora.program.single_shot import Outcome, recommend
 from flora.sklearn.delegates import Delegates
 from flora.sklearn.family import GivenEstimator
 from flora.sklearn.html import summary
+from flora.sklearn.progress import progress_of
 from flora.sklearn.results import Watched, failures, rows_of, several, table_of
 from flora.sklearn.samples import InMemory, Samples, dealt, draws, splitter_of, stacked
 from flora.sklearn.scorers import accepts_weights, scoring_name, scoring_of
@@ -60,7 +61,7 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
             several; or a function of ``cv_results_`` that returns ``best_index_``.
         error_score: ``"raise"``, or the score of a fit that fails; with nan its trial is a failed one.
         return_train_score: Whether ``cv_results_`` has scores on the rows that were fitted on.
-        verbose: 1 says a line for each party, 2 for each trial.
+        verbose: 1 says a line for each party, 2 for each trial; in a notebook 1 draws a bar for each party.
         n_jobs: Processes at work; None is 1, and -1 as many as there are cores.
         random_state: Decides everything; None draws a new seed.
 
@@ -171,11 +172,11 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
         if splitter is not None and self.confirm and not draws(splitter):
             warnings.warn(f"{self.cv!r:.60} gives the same folds twice: the gain flatters", UserWarning, stacklevel=3)
         parties = dealt(whole, names, splitter)
-        jobs = effective_n_jobs(self.n_jobs)
+        jobs, told = effective_n_jobs(self.n_jobs), progress_of(self.verbose)
         with workers(jobs) as spread:
             watched = {name: Watched(spread) for name in parties}
             gates = [
-                Gate(Party(name, InMemory(samples), None, watched[name], self._said, lambda _: family))
+                Gate(Party(name, InMemory(samples), None, watched[name], told.report, lambda _: family))
                 for name, samples in parties.items()
             ]
             # Parties in turn: their folds share the processes, and a user's estimator need not bear threads.
@@ -183,7 +184,7 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
         self._conclude(outcome, family, watched)
         self.parties_ = tuple(parties)
         if self.refit:
-            self._say(f"refit on the pooled rows of {len(parties)} parties with {self.best_params_}")
+            told.say(f"refit on the pooled rows of {len(parties)} parties with {self.best_params_}")
             began = time.perf_counter()
             fresh = family.with_params(self.best_params_, seed)
             self.best_estimator_ = fresh.fit(X, y, **routed.estimator.fit)
@@ -280,15 +281,6 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
         """Return what a notebook shows: the answer, once there is one, and scikit-learn's diagram."""
         diagram = str(estimator_html_repr(self))
         return f"{summary(self)}{diagram}" if hasattr(self, "cv_results_") else diagram
-
-    def _said(self, party: str, done: int, total: int) -> None:
-        """Say how far a party's search is, as far as ``verbose`` wants it."""
-        if self.verbose > 1 or (self.verbose and done == total):
-            self._say(f"{party}: {done} of {total} trials")
-
-    def _say(self, text: str) -> None:
-        if self.verbose:
-            print(f"[FloraSearchCV] {text}", flush=True)  # noqa: T201  (as scikit-learn's searches do)
 
 
 def _whole(X: Any, y: Any, classes: bool, routed: Any) -> Samples:

@@ -135,6 +135,8 @@ class TestWholeRuns:
         }
         assert by_mail["model"] is None
         assert by_mail["evidence"]["basis"] == "measured"
+        written = flora("aggregate", *files, *answers, "--seed", "5", "--out", tmp_path / "by-mail")
+        assert "To train where the parties can meet: flora tune --project KIT --given FILES" in written[2]
         surface_alone = json.loads(flora("aggregate", *files, "--seed", "5", "--json")[1])
         assert surface_alone["evidence"]["basis"] == "predicted"
         for data, file in zip(party_files, files, strict=True):

@@ -146,6 +146,7 @@ def test_a_column_that_is_empty_at_one_party_is_no_obstacle() -> None:
     outcome = drive(single_shot(Request(family="svm", trials=2, folds=3)), in_process(gates(a=hollow)))
     assert outcome.schema is not None
     assert {column.kind for column in outcome.schema.columns} == {"numeric", "categorical"}
+    assert "a: no value at all in column 'dose'" in outcome.notes
 
 
 def test_notes_speak_of_constant_columns_lost_rows_and_fewer_folds() -> None:

@@ -13,7 +13,7 @@ from flora.aggregator.aggregation import aggregate
 from flora.aggregator.inside import recommended_inside
 from flora.cli.arguments import add_json, add_surface
 from flora.cli.options import SurfaceOptions, options_of
-from flora.cli.printing import messages, print_line
+from flora.cli.printing import messages, note, print_line
 from flora.cli.written import show_written
 from flora.core.files import write_whole
 from flora.engines.files import (
@@ -40,6 +40,7 @@ from flora.program.result import Result, result_of
 from flora.program.scoring import check_scoring
 from flora.program.single_shot import Outcome, confirm
 
+TRAINING = "flora tune --project KIT --given FILES (or all tables with --target COL), with the options of the search"
 UNNAMED = "score"  # a scoring that nobody named
 
 
@@ -230,4 +231,6 @@ def _finished(outcome: Outcome, request: Request, options: AggregateOptions) -> 
         folder.finish(result, outcome.found.trials, b"")
         if not options.json:
             show_written(result, options.out)
+            if outcome.plan is not None:  # else nobody knows how they were searched
+                note(f"To train where the parties can meet: {TRAINING}")
     return result.to_document()

@@ -10,8 +10,10 @@ from flora.problem.schema import Schema
 
 def notes_on(frame: pd.DataFrame, schema: Schema, *, given: bool) -> list[str]:
     """Return notes on columns; a schema that was ``given`` by the consortium has decided what they are."""
-    constant = constant_columns(frame, schema)
-    notes = [f"one value only in {_columns(constant)}"] if constant else []
+    blank = [name for name in schema.names if not frame[name].notna().any()]
+    constant = [name for name in constant_columns(frame, schema) if name not in blank]
+    notes = [f"no value at all in {_columns(blank)}"] if blank else []
+    notes += [f"one value only in {_columns(constant)}"] if constant else []
     return notes if given else notes + _suspicions(frame, schema)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from flora.core.codec import to_document
 from flora.core.collective import Alone, Collective
 from flora.core.rules import one_line
 from flora.engines.files import is_reply, read_files
@@ -38,6 +39,9 @@ from flora.models.estimator.family import AnyEstimator
 from flora.models.model_file import pack, read_model
 from flora.models.rows import encode
 from flora.outcome.folder import RunFolder, read_run
+from flora.outcome.live import FILE as LIVE_FILE
+from flora.outcome.live import FORMAT, Live
+from flora.outcome.report import live as live_pages
 from flora.outcome.report import page
 from flora.party.audit import AuditLog, verify
 from flora.party.consent import Consent, DataSource, Pairs
@@ -51,6 +55,7 @@ from flora.problem.trials import PartyTrials
 from flora.problem.wire import read_letter, read_reply, read_step, reply_text, step_text
 from flora.program.journal import Journal
 from flora.program.request import Request
+from tests.cli.test_watch import LIVE
 from tests.conftest import SVM_SPACE, two_moons
 from tests.engines.nvflare.test_adoption import CLIENT, workspace
 from tests.hostile.mutations import Edit, Mutate, gzipped, inside, of_bytes, of_json, of_text
@@ -496,6 +501,14 @@ SETTINGS = {"data": {"path": "a.csv", "target": "kind"}, "jobs": 1, "ask": False
 FINISHED = {"state": "finished", "traffic": {"train": {"calls": 1}}}
 LOST = {"state": "lost", "error": "gone", "parties": ["a"], "step": "train"}
 CONSENT = Consent(pairs=Pairs(4, 20), data=DataSource("a.csv", "kind", ("x",))).to_json()
+
+
+def _watched(path: Path) -> None:
+    live = FORMAT.record(Live, FORMAT.file(path), str(path))
+    live_pages.line(live)
+    live_pages.steps(live, [])
+
+
 READERS = (
     Reader("trials", lambda: [TRIALS.to_json().encode()], of_json, _trials),
     Reader(
@@ -508,6 +521,7 @@ READERS = (
     Reader("a reply as text", _replies, lambda d, e: d[:1] + of_bytes(d[1:], e), _reply_text),
     Reader("a result", _results, of_json, partial(_run_folder, shown=False)),
     Reader("a result, shown", _results, of_json, partial(_run_folder, shown=True), share=0.01),
+    Reader("a run under way", lambda: [FORMAT.text(to_document(LIVE)).encode()], of_json, _file(LIVE_FILE, _watched)),
     Reader("a run's mark", _json({"seed": 3, "trials": {"a": "b"}}), of_json, _marker),
     Reader("a journal", _trials_and_replies, of_json, _journal, share=0.2),
     Reader("a space", _json(MIXED.to_json(), SVM_SPACE.to_json(), OPTUNA), of_json, _file("space.json", _space)),

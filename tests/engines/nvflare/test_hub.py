@@ -104,7 +104,7 @@ def test_who_waits_for_long_is_told_to_ask_again(monkeypatch: pytest.MonkeyPatch
     ("party", "call", "data", "reason"),
     [
         ("d", Call(7, 0, "add", (1,)), numbers(1), "party 'd' is not in this training"),
-        ("a", Call(6, 0, "add", (1,)), numbers(1), "party 'a' sent a message of step 6, this is step 7"),
+        ("a", Call(8, 0, "add", (1,)), numbers(1), "party 'a' sent a message of step 8, this is step 7"),
         ("a", Call(7, 3, "add", (1,)), numbers(1), "party 'a' is out of step: it makes call 3, the others call 0"),
         ("a", Call(7, 0, "add", (2,)), numbers(1), r"party 'a' sent 8 bytes for a sum of shape \(2,\)"),
         ("a", Call(7, 0, "add", (1,)), b"123", r"party 'a' sent 3 bytes for a sum of shape \(1,\)"),
@@ -125,6 +125,22 @@ def test_what_is_wrong_ends_the_exchange_for_all_and_names_the_party(
     late = give(hub, "c", numbers(1))
     assert late is not None
     assert late.reason == answer.reason
+
+
+def test_what_was_under_way_for_long_ends_nothing() -> None:
+    hub, post = open_hub()
+    for number in range(3):
+        for party in ("a", "b", "c"):
+            give(hub, party, numbers(number), number=number)
+    answers = len(post.sent)
+    assert hub.receive("a", "to", Call(7, 0, "add", (1,)), numbers(9)) is None
+    earlier = hub.receive("a", "to", Call(6, 5, "add", (1,)), numbers(9))
+    assert earlier is not None
+    assert (earlier.state, earlier.reason) == ("over", "step 6 is over, this is step 7")
+    assert (len(post.sent), hub.over) == (answers, "")
+    for party in ("a", "b", "c"):
+        give(hub, party, numbers(1), number=3)
+    assert [np.frombuffer(answer.data, np.int64).tolist() for _, answer in post.sent[answers:]] == [[3]] * 3
 
 
 def test_different_calls_in_one_round_are_out_of_step() -> None:

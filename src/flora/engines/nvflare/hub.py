@@ -1,7 +1,8 @@
 """The aggregator's end of the collective: it adds up and answers when the last party has come.
 
 It holds no thread while it waits. A call may be repeated, as a party does when no answer came in time: what was given
-is kept, and the last sum is handed out again.
+is kept, and the last sum is handed out again. No call can be complete without a party, so one from before the last is
+a message that was under way for long, and nobody waits for its answer.
 """
 
 import math
@@ -119,12 +120,18 @@ class Hub:
     def _taken(self, party: str, address: Address, call: Call, data: bytes) -> HubAnswer | None:
         if self.over:
             return HubAnswer("over", call.number, reason=self.over)
+        if call.step < self.step and party in self.parties:  # under way since then: it ends nothing for the others
+            return HubAnswer("over", call.number, reason=f"step {call.step} is over, this is step {self.step}")
         fault = self._fault(party, call, len(data))
         if fault:
             self.over = fault
             return HubAnswer("over", call.number, reason=fault)
         if self._last is not None and call.number == self._last.number:
             return self._last
+        if (
+            call.number < self._number
+        ):  # the party has had that answer: this is a repetition that was under way for long
+            return None
         if call.kind != "again":
             self._calls[party], self._parts[party] = call, data
             self.traffic.received[party] = self.traffic.received.get(party, 0) + len(data)
@@ -137,7 +144,7 @@ class Hub:
             return f"party {party!r} is not in this training"
         if call.step != self.step:
             return f"party {party!r} sent a message of step {call.step}, this is step {self.step}"
-        if call.number not in (self._number, self._number - 1):
+        if call.number > self._number:
             return f"party {party!r} is out of step: it makes call {call.number}, the others call {self._number}"
         if call.kind == "again":
             return None

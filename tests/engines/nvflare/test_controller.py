@@ -1,5 +1,6 @@
 """The aggregator's side of a run: whatever a party sends, it is taken over, or the run ends with its name."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,8 @@ from nvflare.apis.shareable import Shareable
 from nvflare.fuel.f3.cellnet.utils import make_reply
 
 from flora.engines.nvflare.adder import Adder, FarHub
+from flora.engines.nvflare import controller as controller_module
+from flora.engines.nvflare import heartbeats as heartbeats_module
 from flora.engines.nvflare.controller import Asked, FloraController, PartyLateError, PartyLostError, StoppedError
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.hub import Hub
@@ -23,6 +26,17 @@ from flora.program.request import Request
 
 STEP = Describe()
 RUN = Run("hearts", ("north", "south"), Request())
+
+
+class _Abort:
+    """NVFlare's signal to stop, which comes after some looks at it."""
+
+    def __init__(self, looks: Iterator[bool]) -> None:
+        self._looks = looks
+
+    @property
+    def triggered(self) -> bool:
+        return next(self._looks)
 
 
 @pytest.fixture
@@ -111,6 +125,23 @@ def test_who_left_a_training_is_a_reason_but_no_cause(controller: FloraControlle
     asked = sends(controller, "south", fill(Shareable(), ReplyHeader("failed", "MemoryError")))
     with pytest.raises(FloraError, match="party 'south' could not answer"):
         controller._check(asked)
+
+
+@pytest.mark.parametrize(("lag", "error"), [(0.05, StoppedError), (60.0, PartyLostError)])
+def test_while_the_aggregator_stands_still_nobody_is_lost(
+    controller: FloraController, monkeypatch: pytest.MonkeyPatch, lag: float, error: type[FloraError]
+) -> None:
+    monkeypatch.setattr(controller_module, "LAG", lag)
+    monkeypatch.setattr(heartbeats_module, "SILENCE", 0.05)  # less than the time between two looks
+    looks = iter([False, False, False, True])
+    monkeypatch.setattr(controller, "broadcast", lambda *_, **__: None)
+    monkeypatch.setattr(controller, "cancel_task", lambda *_, **__: None)
+    controller._context = None
+    controller._abort = _Abort(looks)
+    for party in ("north", "south"):
+        controller._heartbeats.heard(party)
+    with pytest.raises(error):
+        controller._collect(asked_of(controller))
 
 
 def test_somebody_who_was_not_asked_is_ignored(controller: FloraController) -> None:

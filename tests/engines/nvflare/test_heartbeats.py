@@ -41,6 +41,17 @@ def test_a_party_has_longer_for_its_first_sign(clock: Clock) -> None:
     assert presence.lost(["a"]) == ["a"]
 
 
+def test_silence_counts_from_when_somebody_listens_again(clock: Clock) -> None:
+    presence = Heartbeats(began=clock.now)
+    presence.heard("a")
+    clock.now += SILENCE + 1
+    assert presence.lost(["a"]) == ["a"]
+    presence.listen()
+    assert presence.lost(["a"]) == presence.quiet(["a"]) == []
+    clock.now += SILENCE + 1
+    assert presence.lost(["a"]) == ["a"]
+
+
 def test_counts_stay_until_new_ones_come(clock: Clock) -> None:
     presence = Heartbeats(began=clock.now)
     assert presence.counts("a") == (0, 0)

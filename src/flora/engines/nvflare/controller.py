@@ -35,6 +35,7 @@ from flora.program.journal import Journal
 from flora.program.result import MODEL, Result, result_of
 from flora.program.single_shot import Outcome, single_shot
 
+LAG = 4.0  # seconds between two looks after which nobody's silence says anything: this process itself stood still
 STATUS = "flora-status"  # what the scientist may ask a run for
 RESULT = "flora-run"  # the folder of a run's outcome, within NVFlare's
 
@@ -197,8 +198,13 @@ class FloraController(Controller):  # type: ignore[misc]
         """Send the step and wait for all answers, or for the first reason not to."""
         task = Task(NAME, data=self._order(asked), result_received_cb=self._on_result)
         self.broadcast(task, self._context, targets=asked.targets, min_responses=len(asked.targets))
+        self._heartbeats.listen()
+        looked = time.monotonic()
         try:
             while asked.missing:
+                if time.monotonic() - looked > LAG:
+                    self._heartbeats.listen()
+                looked = time.monotonic()
                 self._check(asked)
                 time.sleep(0.1)
             self._check(asked)

@@ -16,9 +16,15 @@ class Heartbeats:
     """The parties' signs of life."""
 
     began: float = field(default_factory=monotonic)
+    _listens: float = 0.0
     _seen: dict[str, float] = field(default_factory=dict)
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
     _lock: Any = field(default_factory=Lock)
+
+    def listen(self) -> None:
+        """Count silence from now on: while the aggregator was at work, or stood still, it heard nobody."""
+        with self._lock:
+            self._listens = monotonic()
 
     def heard(self, party: str, counts: tuple[int, int] | None = None) -> None:
         """Note a sign of life, and the counts that it may bring."""
@@ -38,9 +44,9 @@ class Heartbeats:
             return self._counts.get(party, (0, 0))
 
     def silence(self, party: str) -> float:
-        """Return the seconds since a party was last heard of."""
+        """Return the seconds since a party was last heard of, as far as somebody listened."""
         with self._lock:
-            return monotonic() - self._seen.get(party, self.began)
+            return monotonic() - max(self._seen.get(party, self.began), self._listens)
 
     def lost(self, parties: Iterable[str]) -> list[str]:
         """Return those who have been silent for too long."""

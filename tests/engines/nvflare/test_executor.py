@@ -14,7 +14,17 @@ from flora.core.workers import one_by_one
 from flora.engines.nvflare.collective import message
 from flora.engines.nvflare.consortium import Consortium, Kit
 from flora.engines.nvflare.executor import FloraExecutor, Pulse, cell_collective, counting, masks_of
+from flora.engines.nvflare.executor import (
+    BEAT_SECONDS,
+    MOST_BEATS,
+    FloraExecutor,
+    Pulse,
+    beat_seconds,
+    counting,
+    masks_of,
+)
 from flora.engines.nvflare.foreground import Foreground
+from flora.engines.nvflare.heartbeats import QUIET
 from flora.engines.nvflare.site_settings import SiteSettings
 from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, fill
 from flora.errors import CollectiveError
@@ -88,6 +98,12 @@ def test_a_step_is_answered_and_the_aggregator_hears_that_the_party_is_there(kit
     assert cell.beats[0][2] == "server.run"
     (entry,) = verify(kit.state / "audit.jsonl")
     assert (entry.what, entry.size) == ("describe: reply", len(text))
+
+
+def test_many_parties_beat_less_often_and_none_seems_quiet() -> None:
+    assert beat_seconds(2) == BEAT_SECONDS
+    assert 200 / beat_seconds(200) <= MOST_BEATS
+    assert beat_seconds(100_000) < QUIET
 
 
 def test_what_the_consent_forbids_is_refused_in_a_sentence(kit: Kit) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from flora.aggregator.surface import SurfaceChoice
 from flora.core.codec import read, to_document
-from flora.engines.nvflare.job import Run, write_job
+from flora.engines.nvflare.job import PULLS, SOONEST, Run, pull_seconds, write_job
 from flora.errors import InputError
 from flora.problem.schema import Column, Schema
 from flora.program.request import Request
@@ -72,3 +72,12 @@ def test_what_is_submitted_holds_no_code(tmp_path: Path) -> None:
     assert files == ["app/config/config_fed_client.json", "app/config/config_fed_server.json", "meta.json"]
     meta = json.loads((folder / "meta.json").read_bytes())
     assert meta["deploy_map"] == {"app": ["server", "a", "b"]}
+
+
+def test_many_parties_together_ask_for_work_no_more_often_than_few(tmp_path: Path) -> None:
+    assert pull_seconds(2) == SOONEST
+    assert 200 / pull_seconds(200) <= PULLS
+    parties = tuple(f"p{number}" for number in range(200))
+    config = write_job(tmp_path, Run("many", parties, Request(), {"p0": "run"})) / "app" / "config"
+    server = json.loads((config / "config_fed_server.json").read_bytes())["server"]
+    assert server["task_request_interval"] == pull_seconds(199)

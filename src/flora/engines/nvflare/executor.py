@@ -4,7 +4,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -38,15 +38,16 @@ from flora.problem.wire import STEP, read_step
 A = TypeVar("A")
 B = TypeVar("B")
 
-BEAT_SECONDS = 1.0
+BEAT_SECONDS, MOST_BEATS = 1.0, 100  # between two of a party's; a second, of all parties together
 
 
 @dataclass
 class Pulse:
-    """Tells the aggregator every second that this party is alive, and how far it is: counts only."""
+    """Tells the aggregator every second or two that this party is alive, and how far it is: counts only."""
 
     cell: Any
     hub: str
+    parties: int = 1  # of the run
     step: int = 0
     done: int = 0
     total: int = 0
@@ -57,13 +58,23 @@ class Pulse:
         threading.Thread(target=self._beat, name="flora-pulse", daemon=True).start()
 
     def _beat(self) -> None:
-        while not self.ended.wait(BEAT_SECONDS):
+        while not self.ended.wait(beat_seconds(self.parties)):
             self.now()
 
     def now(self) -> None:
         """Beat once."""
         document = {"step": self.step, "done": self.done, "total": self.total}
-        self.cell.core_cell.fire_and_forget(CHANNEL, BEAT, self.hub, message(document), optional=True)
+        with suppress(RuntimeError):  # at the end of a run NVFlare's messenger stops before its process does
+            self.cell.core_cell.fire_and_forget(CHANNEL, BEAT, self.hub, message(document), optional=True)
+
+
+def beat_seconds(parties: int) -> float:
+    """Return the seconds between two beats: of many parties each beats less often, but twice before it counts as lost.
+
+    >>> beat_seconds(3), beat_seconds(200), beat_seconds(5000)
+    (1.0, 2.0, 3.0)
+    """
+    return min(max(BEAT_SECONDS, parties / MOST_BEATS), 3.0)
 
 
 class FloraExecutor(Executor):  # type: ignore[misc]
@@ -125,7 +136,7 @@ class FloraExecutor(Executor):  # type: ignore[misc]
 
     def _beating(self, cell: Any, order: StepHeader) -> Pulse:
         if self._pulse is None:
-            self._pulse = Pulse(cell, order.hub)
+            self._pulse = Pulse(cell, order.hub, len(order.parties))
             self._pulse.start()
         self._pulse.step, self._pulse.done, self._pulse.total = order.number, 0, 0
         self._pulse.now()

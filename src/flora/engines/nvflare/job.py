@@ -17,6 +17,8 @@ from flora.program.request import Request
 APP, NAME = "app", "flora"
 CLASSES = (CONTROLLER, EXECUTOR)  # of a run
 MOST_REQUEST = 48 * 2**20
+PULLS = 25  # a second: so often all parties together ask for the next step
+SOONEST = 0.5  # seconds between two times that one party asks
 
 
 Extent = Literal["run", "late", "training"]  # a party was lost or late and is not in the run, or lost in the training
@@ -105,6 +107,11 @@ def _digests(texts: Sequence[str]) -> list[str]:
     return sorted(hashlib.sha256(text.encode()).hexdigest() for text in texts)
 
 
+def pull_seconds(parties: int) -> float:
+    """Return the seconds after which a party that has nothing to do asks again: many together ask no more often."""
+    return max(SOONEST, parties / PULLS)
+
+
 def write_job(folder: Path, run: Run, classes: tuple[str, str] = CLASSES) -> Path:
     """Write the folder that is submitted; other classes than a run's need kits that allow them."""
     controller_class, executor_class = classes
@@ -118,7 +125,11 @@ def write_job(folder: Path, run: Run, classes: tuple[str, str] = CLASSES) -> Pat
         (folder / NAME / "meta.json", meta),
         (
             config / "config_fed_server.json",
-            {"format_version": 2, "server": {"task_request_interval": 0.5}, "workflows": [controller]},
+            {
+                "format_version": 2,
+                "server": {"task_request_interval": pull_seconds(len(run.present))},
+                "workflows": [controller],
+            },
         ),
         (config / "config_fed_client.json", {"format_version": 2, "executors": [executor]}),
     )

@@ -23,6 +23,8 @@ ALLOWED = {"submit_job": "any", "view": "any"} | dict.fromkeys(
 WITHIN = {
     "allow_adhoc_conns": False,
     "internal": {"scheme": "stcp", "resources": {"host": "localhost", "connection_security": "mtls", "secure": True}},
+    # NVFlare keeps each message that came, with a thread, as long as its sender may repeat it: a minute, if not told.
+    "streaming_retry_timeout": 15.0,
 }
 REFUSED = ("clone_job", "operate", "shell_commands", "byoc", "server-predeployed-flwr")
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from nvflare.apis.impl.wf_comm_server import WFCommServer
 from nvflare.apis.shareable import Shareable
 from nvflare.fuel.f3.cellnet.utils import make_reply
 
@@ -156,6 +157,19 @@ def test_a_stop_and_a_loss_are_told_apart(controller: FloraController, monkeypat
         controller._check(asked)
     controller._abort.triggered = True
     with pytest.raises(StoppedError):
+        controller._check(asked)
+
+
+def test_where_all_are_away_for_long_they_are_lost_and_nobody_has_stopped_the_run(controller: FloraController) -> None:
+    asked, away = asked_of(controller), {"south": 5.0}
+    assert callable(WFCommServer.get_client_disconnect_time)
+    controller.communicator = SimpleNamespace(get_client_disconnect_time=away.get)
+    controller._check(asked)  # the other may still come
+    away["north"] = 6.0
+    with pytest.raises(PartyLostError, match="party 'north' and 'south' was lost"):
+        controller._check(asked)
+    controller._abort.triggered = True  # as NVFlare does then
+    with pytest.raises(PartyLostError):
         controller._check(asked)
 
 

@@ -216,12 +216,13 @@ class FloraController(Controller):  # type: ignore[misc]
             self.cancel_task(task, fl_ctx=self._context)
 
     def _check(self, asked: Asked) -> None:
-        if self._abort.triggered:
+        gone = self._gone(asked.missing)
+        if self._abort.triggered and not gone:  # where all are gone, NVFlare has stopped the run, and nobody else
             raise StoppedError("the run was stopped")
         if asked.fault is not None:
             raise asked.fault
-        lost = self._heartbeats.lost(asked.missing)
-        if lost and (self._hub is not None or lost == asked.missing):
+        lost = [party for party in asked.missing if party in {*gone, *self._heartbeats.lost(asked.missing)}]
+        if lost and (self._hub is not None or lost == asked.missing or self._abort.triggered):
             raise PartyLostError(lost, asked.step.name)
         limit = self._plan.deadline
         if limit is not None and self._hub is None and asked.missing and time.monotonic() - asked.began > limit:
@@ -230,6 +231,12 @@ class FloraController(Controller):  # type: ignore[misc]
             raise FloraError(f"the training ended: {self._hub.over}")
         if asked.left:
             raise FloraError(f"the training ended: {asked.left}")
+
+    def _gone(self, parties: Sequence[str]) -> list[str]:
+        """Return those who have been away from NVFlare's server for a minute."""
+        if self.communicator is None:
+            return []
+        return [party for party in parties if self.communicator.get_client_disconnect_time(party)]
 
     def _order(self, asked: Asked) -> Any:
         masked = self._plan.request.masked

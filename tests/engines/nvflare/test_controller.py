@@ -13,7 +13,6 @@ from nvflare.fuel.f3.cellnet.utils import make_reply
 
 from flora.engines.nvflare.adder import Adder, FarHub
 from flora.engines.nvflare import controller as controller_module
-from flora.engines.nvflare import heartbeats as heartbeats_module
 from flora.engines.nvflare.controller import Asked, FloraController, PartyLateError, PartyLostError, StoppedError
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.hub import Hub
@@ -133,7 +132,7 @@ def test_while_the_aggregator_stands_still_nobody_is_lost(
     controller: FloraController, monkeypatch: pytest.MonkeyPatch, lag: float, error: type[FloraError]
 ) -> None:
     monkeypatch.setattr(controller_module, "LAG", lag)
-    monkeypatch.setattr(heartbeats_module, "SILENCE", 0.05)  # less than the time between two looks
+    controller._heartbeats.patience = 0.05  # less than the time between two looks
     looks = iter([False, False, False, True])
     monkeypatch.setattr(controller, "broadcast", lambda *_, **__: None)
     monkeypatch.setattr(controller, "cancel_task", lambda *_, **__: None)

@@ -1,7 +1,7 @@
 import pytest
 
 from flora.engines.nvflare import heartbeats as module
-from flora.engines.nvflare.heartbeats import QUIET, SILENCE, START, Heartbeats
+from flora.engines.nvflare.heartbeats import QUIET, SILENCE, START, Heartbeats, patience_with
 
 
 class Clock:
@@ -50,6 +50,16 @@ def test_silence_counts_from_when_somebody_listens_again(clock: Clock) -> None:
     assert presence.lost(["a"]) == presence.quiet(["a"]) == []
     clock.now += SILENCE + 1
     assert presence.lost(["a"]) == ["a"]
+
+
+def test_of_many_parties_each_may_be_silent_for_longer(clock: Clock) -> None:
+    presence = Heartbeats(began=clock.now, patience=patience_with(200))
+    presence.heard("a")
+    clock.now += 2 * SILENCE
+    assert presence.lost(["a"]) == []
+    clock.now += SILENCE
+    assert presence.lost(["a"]) == ["a"]
+    assert patience_with(80) == SILENCE
 
 
 def test_counts_stay_until_new_ones_come(clock: Clock) -> None:

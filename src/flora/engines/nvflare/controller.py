@@ -22,6 +22,7 @@ from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, answer_to_me
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.guard import SERVER
 from flora.engines.nvflare.heartbeats import Heartbeats
+from flora.engines.nvflare.heartbeats import Heartbeats, patience_with
 from flora.engines.nvflare.hub import Hub, HubAnswer, call_from_headers
 from flora.engines.nvflare.job import NAME, Run
 from flora.engines.nvflare.service import watch_parent
@@ -106,6 +107,7 @@ class FloraController(Controller):  # type: ignore[misc]
         self._cell = engine.get_cell().core_cell
         self._name = engine.get_cell().get_fqcn()
         self._plan = Run.from_json(self.run)
+        self._heartbeats.patience = patience_with(len(self._plan.parties))
         root = Path(fl_ctx.get_workspace().get_root_dir())
         self._foreground = Foreground(root / "state")
         self._journal = Journal(root / "state" / "runs" / self._plan.folder, self._plan.identity)

@@ -8,7 +8,17 @@ from typing import Any
 
 QUIET = 4.0  # seconds after which who follows the run is told; it may only be slow
 SILENCE = 8.0  # seconds after which a party counts as lost; it beats every second
+FOR_EACH = 0.1  # seconds of silence for each party, where they are so many that the aggregator hears them late
 START = 120.0  # seconds that a party has for its first sign
+
+
+def patience_with(parties: int) -> float:
+    """Return the seconds of silence after which one of so many parties counts as lost.
+
+    >>> patience_with(3), patience_with(200)
+    (8.0, 20.0)
+    """
+    return max(SILENCE, FOR_EACH * parties)
 
 
 @dataclass
@@ -16,6 +26,7 @@ class Heartbeats:
     """The parties' signs of life."""
 
     began: float = field(default_factory=monotonic)
+    patience: float = SILENCE
     _listens: float = 0.0
     _seen: dict[str, float] = field(default_factory=dict)
     _counts: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -50,7 +61,7 @@ class Heartbeats:
 
     def lost(self, parties: Iterable[str]) -> list[str]:
         """Return those who have been silent for too long."""
-        return [p for p in parties if self.silence(p) > (SILENCE if self._has_begun(p) else START)]
+        return [p for p in parties if self.silence(p) > (self.patience if self._has_begun(p) else START)]
 
     def quiet(self, parties: Iterable[str]) -> list[str]:
         """Return those who had begun, and have been silent for a while."""

@@ -3,6 +3,7 @@
 import shutil
 import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,17 @@ def test_a_kit_started_in_two_places_is_connected_once_all_are_told_and_it_moves
     said = len(north.text)
     north.send(signal.SIGCONT)
     north.until("another process with this kit is connected", seconds=SOON, start=said)
+
+
+@pytest.mark.parametrize("moment", ["as it dials", "as it waits"])
+def test_ctrl_c_ends_a_client_that_has_found_no_aggregator(opened: Open, moment: str) -> None:
+    network = opened({"north": 60}, fresh=True)
+    run = network.tune("out", "--trials", "3")
+    if moment == "as it waits":
+        run.until("does not answer")
+    while "cygrpc" not in Path(f"/proc/{run.running.pid}/maps").read_text("utf-8"):  # its engine is loaded then
+        time.sleep(0.02)
+    run.running.send_signal(signal.SIGINT)
+    assert run.wait(SOON) == 1
+    assert run.text.splitlines()[-1] == "flora: stopped; what is done is kept, the same command goes on from here"
+    assert "Traceback" not in run.text

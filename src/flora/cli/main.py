@@ -76,12 +76,8 @@ class Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 done, 2 the input is wrong, 1 anything else."""
     typed = sys.argv[1:] if arguments is None else list(arguments)
-    parsed = make_parser(typed).parse_args(drop_by_drop(typed))
-    line = PASSWORD.sub(r"\1:***@", shlex.join(["flora", *typed]))
-    parsed.typed = line if len(line) <= MOST_TEXT else f"{line[: MOST_TEXT - 4]} ..."  # it goes into the result
-    if parsed.command in OWN_CODE and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))  # last, so that nothing there stands for a library
     try:
+        parsed = _parsed(typed)
         document = import_module(COMMANDS[parsed.command][0]).run(parsed)
     except InputError as error:
         print(f"flora: error: {_shown(error)}", file=sys.stderr)
@@ -98,6 +94,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if document is not None and getattr(parsed, "json", False):
         print(json.dumps(document, allow_nan=False))
     return 0
+
+
+def _parsed(typed: Sequence[str]) -> argparse.Namespace:
+    """Return what was typed."""
+    parsed = make_parser(typed).parse_args(drop_by_drop(typed))
+    line = PASSWORD.sub(r"\1:***@", shlex.join(["flora", *typed]))
+    parsed.typed = line if len(line) <= MOST_TEXT else f"{line[: MOST_TEXT - 4]} ..."  # it goes into the result
+    if parsed.command in OWN_CODE and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # last, so that nothing there stands for a library
+    return parsed
 
 
 def _shown(error: FloraError) -> str:

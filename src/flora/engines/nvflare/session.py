@@ -143,19 +143,38 @@ def session(kit: Kit, seconds: float = 10.0) -> Iterator[Session]:
 
     scientist = kit.scientist
     logging.getLogger("nvflare").setLevel(logging.CRITICAL)
+    with _no_cell_left():
+        try:
+            with _quiet():
+                api = new_secure_session(scientist.name, str(scientist.path), timeout=seconds, auto_login_max_tries=1)
+        except AuthenticationError as error:
+            raise FloraError(f"the aggregator does not accept this kit ({error!s:.200})") from error
+        except Exception as error:  # NVFlare has a kind of its own for every way not to reach it
+            where = f"{kit.consortium.aggregator} port {kit.consortium.port}"
+            raise NoAggregatorError(f"the aggregator at {where} does not answer ({_words(error)})") from error
+        try:
+            yield Session(scientist, api)
+        finally:
+            with contextlib.suppress(Exception), _quiet():
+                api.close()
+
+
+@contextmanager
+def _no_cell_left() -> Iterator[None]:
+    """Stop the cells that NVFlare has made inside the block, however it ends.
+
+    Where a login fails, or Ctrl-C comes in it, NVFlare leaves one that tries to connect for good, and its thread would
+    keep this process alive.
+    """
+    from nvflare.fuel.f3.cellnet.core_cell import CoreCell
+
+    before = set(CoreCell.ALL_CELLS)
     try:
-        with _quiet():
-            api = new_secure_session(scientist.name, str(scientist.path), timeout=seconds, auto_login_max_tries=1)
-    except AuthenticationError as error:
-        raise FloraError(f"the aggregator does not accept this kit ({error!s:.200})") from error
-    except Exception as error:  # NVFlare has a kind of its own for every way not to reach it
-        where = f"{kit.consortium.aggregator} port {kit.consortium.port}"
-        raise NoAggregatorError(f"the aggregator at {where} does not answer ({_words(error)})") from error
-    try:
-        yield Session(scientist, api)
+        yield
     finally:
-        with contextlib.suppress(Exception), _quiet():
-            api.close()
+        for name in set(CoreCell.ALL_CELLS) - before:
+            with contextlib.suppress(Exception), _quiet():
+                CoreCell.ALL_CELLS[name].stop()
 
 
 def read_outcome(folder: Path) -> dict[str, Any]:

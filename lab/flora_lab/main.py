@@ -22,6 +22,7 @@ COMMANDS = {  # each in a module with add_arguments and run; in the order of --h
     "averaging": ("flora_lab.averaging", "what federated averaging of networks loses against pooled training"),
     "left-out": ("flora_lab.left_out", "what HPs are worth that the paper leaves out"),
     "network": ("flora_lab.network.command", "what the exchange between parties costs"),
+    "many": ("flora_lab.network.many", "how many parties one aggregator bears, and what each takes"),
     "pack": ("flora_lab.pack", "make the files of results as small as can be"),
 }
 

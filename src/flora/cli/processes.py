@@ -21,6 +21,9 @@ from flora.errors import FloraError, InputError
 Say = Callable[[str], None]
 
 
+PROGRAM = "import sys; from flora.cli.main import main; sys.exit(main())"
+
+
 def free_port() -> int:
     """Return a port of this machine that is free now."""
     with socket.socket() as probe:
@@ -30,9 +33,8 @@ def free_port() -> int:
 
 
 @contextmanager
-def child(name: str, arguments: list[str], say: Say) -> Iterator["subprocess.Popen[str]"]:
+def child(name: str, arguments: list[str], say: Say, program: str = PROGRAM) -> Iterator["subprocess.Popen[str]"]:
     """Run one of our own commands in a process of its own, and pass its lines on, until the block ends."""
-    program = "import sys; from flora.cli.main import main; sys.exit(main())"
     process = subprocess.Popen(  # noqa: S603  (our own command)
         [sys.executable, "-c", program, *arguments],
         stdin=subprocess.DEVNULL,

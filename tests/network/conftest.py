@@ -149,8 +149,8 @@ class Network:
         """Write what a party allows."""
         (self.kits / party / "local" / "flora.json").write_text(json.dumps(consent))
 
-    def aggregator(self) -> Command:
-        return self.run("aggregator", ["aggregator", str(self.kits / "aggregator")])
+    def aggregator(self, environment: Mapping[str, str] | None = None) -> Command:
+        return self.run("aggregator", ["aggregator", str(self.kits / "aggregator")], environment)
 
     def party(self, name: str, *more: str, environment: Mapping[str, str] | None = None, typed: str = "") -> Command:
         arguments = ["party", str(self.kits / name), "--data", str(self.data(name)), "--target", "kind", *more]

@@ -7,10 +7,13 @@ chooses others. What was done when is a line for each fault in the test's output
 import logging
 import os
 import random
+import re
 import signal
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -18,6 +21,8 @@ import pytest
 
 from flora.party.audit import verify
 from tests.network.conftest import Command, Network, Open, answer_of, bytes_of
+from tests.network.link import Link, for_seconds
+from tests.network.machine import environment_of, fill, jump, moving_clock, read_only
 from tests.network.test_faults import counts_said
 
 pytestmark = pytest.mark.network
@@ -27,7 +32,14 @@ SEED = int(os.environ.get("FLORA_CHAOS_SEED", "0"))
 AT_A_RUN = 2  # faults
 OPTIONS = ["--model", "hgb", "--trials", "3", "--cv", "2", "--seed", "5"]
 SIZES = {"north": 80, "south": 60}
+CLEAR = re.compile(r"party '\w+'|the aggregator|stopped")  # what a run says that ends without a result
+LOG = logging.getLogger("chaos")
+HANDS = ThreadPoolExecutor(AT_A_RUN)  # for good: what a thread has started ends with it (die_with_parent)
 MOMENTS = ("describe: asking", "search: asking", "confirm: asking", "train: asking")
+
+
+LONG_PAUSE, SHORT_PAUSE = 10.0, 3.0  # seconds: more than the silence after which a party is lost, and less
+HOUR = 3600
 
 
 @dataclass(frozen=True)
@@ -40,80 +52,147 @@ class Fault:
     later: float  # seconds after that
 
 
+@dataclass
+class World:
+    """A consortium, each party's link to the aggregator, and the clocks that can jump in this run."""
+
+    network: Network
+    links: Mapping[str, Link]
+    clocks: Mapping[str, Path]
+    library: Path | None  # that makes a clock jump
+
+    def start(self, who: str) -> Command:
+        """Start a member, or the client, again."""
+        if who == "tune":
+            return self.network.tune("out", *OPTIONS)
+        environment = environment_of(self.library, self.clocks[who]) if self.library and who in self.clocks else {}
+        if who == "aggregator":
+            return self.network.aggregator(environment)
+        return self.network.party(who, environment={**self.links[who].environment, **environment})
+
+    def command(self, who: str) -> Command:
+        """Return what runs as a member now."""
+        return self.network.commands[who]
+
+
 def drawn(rng: random.Random) -> Fault:
     """Draw a fault."""
     kind = rng.choice(list(KINDS))
-    who = rng.choice([*SIZES, "aggregator", "tune"]) if kind in ("kill", "pause") else rng.choice([*SIZES])
-    return Fault(kind, who, rng.choice(MOMENTS), round(rng.uniform(0, 4), 2))
+    return Fault(kind, rng.choice(VICTIMS.get(kind, [*SIZES])), rng.choice(MOMENTS), round(rng.uniform(0, 4), 2))
 
 
-def kill(network: Network, command: Command, who: str) -> None:
+def both_drawn(rng: random.Random) -> tuple[list[Fault], bool]:
+    """Draw the faults of a run, in order, and whether they happen at once."""
+    faults = sorted((drawn(rng) for _ in range(AT_A_RUN)), key=lambda fault: MOMENTS.index(fault.moment))
+    at_once = rng.random() < 0.5 and len({fault.who for fault in faults}) == len(faults)
+    return [replace(fault, moment=faults[0].moment) if at_once else fault for fault in faults], at_once
+
+
+def kill(world: World, who: str) -> None:
     """All of its processes end at once; somebody starts it again."""
-    command.kill()
-    restart(network, who)
+    world.command(who).kill()
+    world.start(who)
 
 
-def pause(network: Network, command: Command, who: str) -> None:
+def pause(world: World, who: str, seconds: float = LONG_PAUSE) -> None:
     """It stands still, for longer than the silence after which a party counts as lost, and goes on."""
-    command.send(signal.SIGSTOP)
-    time.sleep(10)
-    command.send(signal.SIGCONT)
+    world.command(who).send(signal.SIGSTOP)
+    time.sleep(seconds)
+    world.command(who).send(signal.SIGCONT)
 
 
-def kill_run(network: Network, command: Command, who: str) -> None:
+def kill_run(world: World, who: str) -> None:
     """The process that works for the run ends, as by a lack of memory; its parent stays."""
-    for process in command.family()[2:]:
+    for process in world.command(who).family()[2:]:
         process.kill()
     time.sleep(2)
-    restart(network, who)
+    world.start(who)
 
 
-def blink(network: Network, command: Command, who: str) -> None:
-    """It stands still for a moment."""
-    command.send(signal.SIGSTOP)
-    time.sleep(3)
-    command.send(signal.SIGCONT)
-
-
-def tear(network: Network, command: Command, who: str) -> None:
+def tear(world: World, who: str) -> None:
     """It is killed while it writes: the last line of its audit log is torn, and drafts of files lie about."""
-    command.kill()
-    state = network.kits / who / "state"
+    world.command(who).kill()
+    state = world.network.kits / who / "state"
     with (state / "audit.jsonl").open("ab") as log:
         log.write(b'{"time": "2026-')
     (state / "studies" / ".x.db.1-1.draft").parent.mkdir(exist_ok=True)
     (state / "studies" / ".x.db.1-1.draft").write_bytes(b"half")
-    restart(network, who)
+    world.start(who)
 
 
-KINDS: dict[str, Callable[[Network, Command, str], None]] = {
+def fill_disk(world: World, who: str) -> None:
+    """None of its files grows for a while: its disk is full. Then there is room again, and it is started again."""
+    processes = world.command(who).family()[1:]  # not the command that prints: a terminal is not on the disk
+    fill(processes, full=True)
+    time.sleep(LONG_PAUSE)
+    fill(processes, full=False)
+    world.command(who).kill()
+    world.start(who)
+
+
+def make_read_only(world: World, who: str) -> None:
+    """It is killed, and finds its disk read-only: it says so, and ends. Then it is started again."""
+    world.command(who).kill()
+    with read_only(world.network.kits / who / "state") as done:
+        if done:
+            started = world.start(who)
+            assert started.wait() == 2, started.text
+            assert "cannot be written" in started.text
+        else:
+            LOG.warning("NOT DONE: a disk cannot be made read-only here")
+    world.start(who)
+
+
+def jump_clock(world: World, who: str) -> None:
+    """Its clock jumps an hour ahead, and back after a while."""
+    if world.library is None:
+        LOG.warning("NOT DONE: a clock cannot be made to jump here, there is no C compiler")
+    jump(world.clocks[who], HOUR)
+    time.sleep(LONG_PAUSE)
+    jump(world.clocks[who], 0)
+
+
+def damage_link(world: World, who: str) -> None:
+    """A bit of what passes is changed: TLS ends the line."""
+    world.links[who].damage()
+
+
+KINDS: dict[str, Callable[[World, str], None]] = {
     "kill": kill,
     "pause": pause,
     "kill the run's process of": kill_run,
-    "hold up": blink,
+    "hold up": lambda world, who: pause(world, who, SHORT_PAUSE),
     "tear the files of": tear,
+    "lose the link of": lambda world, who: for_seconds(world.links[who].while_lost, LONG_PAUSE),
+    "break the link of": lambda world, who: world.links[who].cut(),
+    "hold the link of": lambda world, who: for_seconds(world.links[who].while_held, LONG_PAUSE),
+    "slow the link of": lambda world, who: for_seconds(world.links[who].while_slow, LONG_PAUSE),
+    "damage the link of": damage_link,
+    "fill the disk of": fill_disk,
+    "make read-only the disk of": make_read_only,
+    "let jump the clock of": jump_clock,
+}
+MEMBERS = [*SIZES, "aggregator"]
+VICTIMS = {  # the others happen to parties
+    "kill": [*MEMBERS, "tune"],
+    "pause": [*MEMBERS, "tune"],
+    "fill the disk of": MEMBERS,
+    "make read-only the disk of": MEMBERS,
+    "let jump the clock of": MEMBERS,
 }
 
 
-def restart(network: Network, who: str) -> None:
-    if who == "aggregator":
-        network.aggregator()
-    elif who == "tune":
-        network.tune("out", *OPTIONS)
-    else:
-        network.party(who)
-
-
-def suffer(network: Network, fault: Fault) -> None:
+def suffer(world: World, fault: Fault) -> None:
     """Wait for a fault's moment, and let it happen; where the run is over by then, it happens to who is at rest."""
-    aggregator, began = network.commands["aggregator"], time.monotonic()
-    while fault.moment not in aggregator.text and network.commands["tune"].alive and time.monotonic() - began < 120:
+    began = time.monotonic()
+    while fault.moment not in world.command("aggregator").text and time.monotonic() - began < 120:
+        if not world.command("tune").alive:
+            break
         time.sleep(0.05)
     time.sleep(fault.later)
-    command = network.commands[fault.who]
-    if command.alive:
-        logging.getLogger("chaos").warning(f"{fault.kind} {fault.who} {fault.later} s after {fault.moment!r}")
-        KINDS[fault.kind](network, command, fault.who)
+    if world.command(fault.who).alive:
+        LOG.warning(f"{fault.kind} {fault.who} {fault.later} s after {fault.moment!r}")
+        KINDS[fault.kind](world, fault.who)
 
 
 def left_of(network: Network) -> list[str]:
@@ -124,18 +203,47 @@ def left_of(network: Network) -> list[str]:
     return [*at_work, *map(str, drafts)]
 
 
+def ended_well(world: World) -> None:
+    """See that the run ends: with its result, or with a clear word, and then with its result when asked again."""
+    run = world.command("tune")
+    for _ in range(AT_A_RUN + 1):
+        if run.wait() == 0:
+            break
+        assert run.running.returncode < 0 or CLEAR.search(run.text), run.text
+        LOG.warning(f"ended: {run.text.strip().splitlines()[-1:]}")
+        run = world.start("tune")
+    assert run.running.returncode == 0, run.text
+    for name, command in world.network.commands.items():
+        assert "Traceback" not in command.text, f"{name}: {command.text[-3000:]}"
+
+
+@pytest.fixture(scope="module")
+def links() -> Iterator[Mapping[str, Link]]:
+    """Each party's link to the aggregator."""
+    made = {party: Link().start() for party in SIZES}
+    yield made
+    for link in made.values():
+        link.close()
+
+
 @pytest.mark.parametrize("place", range(-(-FAULTS // AT_A_RUN)))
-def test_a_run_survives_what_happens_to_it(opened: Open, place: int) -> None:
-    rng = random.Random(f"{SEED}-{place}")
-    network = opened(SIZES).start()
-    network.tune("out", *OPTIONS)
-    for fault in sorted((drawn(rng) for _ in range(AT_A_RUN)), key=lambda f: MOMENTS.index(f.moment)):
-        suffer(network, fault)
+def test_a_run_survives_what_happens_to_it(opened: Open, links: Mapping[str, Link], tmp_path: Path, place: int) -> None:
+    faults, at_once = both_drawn(random.Random(f"{SEED}-{place}"))
+    network = opened(SIZES)
+    clocks = {fault.who: tmp_path / f"{fault.who}.clock" for fault in faults if fault.kind == "let jump the clock of"}
+    for clock in clocks.values():
+        jump(clock, 0)
+    world = World(network, links, clocks, moving_clock(tmp_path) if clocks else None)
+    for member in ("aggregator", *SIZES, "tune"):
+        world.start(member)
+    if at_once:
+        list(HANDS.map(partial(suffer, world), faults))
+    else:
+        for fault in faults:
+            suffer(world, fault)
     alone = network.in_process("alone", *OPTIONS, parties=list(SIZES))
-    run = network.commands["tune"]
-    if run.wait() != 0:  # a client that was killed when all was done begins anew, and asks for nothing twice
-        run = network.tune("out", *OPTIONS)
-        assert run.wait() == 0, run.text
+    ended_well(world)
+    assert all(link.opened for link in links.values())  # or the faults of links have happened to nobody
     assert bytes_of(network.folder / "out") == bytes_of(alone)
     assert answer_of(network.folder / "out") == answer_of(alone)
     for party in SIZES:

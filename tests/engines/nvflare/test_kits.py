@@ -44,7 +44,13 @@ def test_what_must_be_there_is_named(field: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("[", "not a YAML file"), ("- a", "a consortium is a mapping"), ("", "is a mapping")]
+    ("text", "message"),
+    [
+        ("[", "not a YAML file"),
+        ("- a", "a consortium is a mapping"),
+        ("", "is a mapping"),
+        ("name: " + "[" * 3000, "nested more than 8 deep"),
+    ],
 )
 def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "consortium.yml"

@@ -20,6 +20,7 @@ ROLES = ("party", AGGREGATOR, SCIENTIST)
 MOST_PARTIES = 1000
 MARK = "flora-kit.json"
 USER = "scientist@flora.example.org"  # the name in the certificate of who may submit runs
+DEEPEST = 8  # lists and mappings, one in the other, of a file
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,14 @@ class Consortium:
 
         try:
             text = contents(path, MIB).decode("utf-8-sig")
-            if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
-                raise ValueError("an alias is not allowed")  # a few of them can stand for a list without end
+            depth = 0
+            for event in yaml.parse(text, yaml.SafeLoader):
+                if isinstance(event, yaml.AliasEvent):
+                    raise ValueError("an alias is not allowed")  # a few of them can stand for a list without end
+                opens, closes = isinstance(event, yaml.CollectionStartEvent), isinstance(event, yaml.CollectionEndEvent)
+                depth += opens - closes
+                if depth > DEEPEST:
+                    raise ValueError(f"nested more than {DEEPEST} deep")
             document = yaml.safe_load(text)
         except InputError:
             raise

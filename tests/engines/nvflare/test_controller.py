@@ -11,8 +11,8 @@ from nvflare.apis.impl.wf_comm_server import WFCommServer
 from nvflare.apis.shareable import Shareable
 from nvflare.fuel.f3.cellnet.utils import make_reply
 
-from flora.engines.nvflare.adder import Adder, FarHub
 from flora.engines.nvflare import controller as controller_module
+from flora.engines.nvflare.adder import Adder, FarHub
 from flora.engines.nvflare.controller import Asked, FloraController, PartyLateError, PartyLostError, StoppedError
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.hub import Hub

@@ -13,13 +13,13 @@ from nvflare.apis.shareable import Shareable
 from flora.core.workers import one_by_one
 from flora.engines.nvflare.collective import message
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.executor import FloraExecutor, Pulse, cell_collective, counting, masks_of
 from flora.engines.nvflare.executor import (
     BEAT_SECONDS,
     MOST_BEATS,
     FloraExecutor,
     Pulse,
     beat_seconds,
+    cell_collective,
     counting,
     masks_of,
 )

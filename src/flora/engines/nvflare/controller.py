@@ -21,7 +21,6 @@ from flora.engines.nvflare.adder import FarHub
 from flora.engines.nvflare.collective import BEAT, CHANNEL, REDUCE, answer_to_message, header_of
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.guard import SERVER
-from flora.engines.nvflare.heartbeats import Heartbeats
 from flora.engines.nvflare.heartbeats import Heartbeats, patience_with
 from flora.engines.nvflare.hub import Hub, HubAnswer, call_from_headers
 from flora.engines.nvflare.job import NAME, Run

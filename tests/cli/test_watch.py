@@ -17,7 +17,11 @@ from flora.outcome.live import FILE, FORMAT, Live, LiveParty, LiveStep
 from flora.outcome.report.live import WAITING
 from flora.program.request import Request
 
-LIVE = Live.of(Request(), None, [LiveParty("north", 3, 9)], [LiveStep("search", 4.0, ended=False, done=3, total=9)])
+
+def live() -> Live:
+    """A run that has written just now."""
+    step = LiveStep("search", 4.0, ended=False, done=3, total=9)
+    return Live.of(Request(), None, [LiveParty("north", 3, 9)], [step])
 
 
 def asked(address: str, path: str, **headers: str) -> tuple[int, str]:
@@ -36,9 +40,12 @@ def test_the_page_shows_a_run_as_it_goes_on(tmp_path: Path) -> None:
         status, page = asked(address, "/")
         assert status == 200
         assert "connect-src &#x27;self&#x27;" in page
-        (tmp_path / FILE).write_text(FORMAT.text(to_document(LIVE)))
-        while "3 of 9" not in (now := json.loads(asked(address, "/now")[1]))["line"]:
+        (tmp_path / FILE).write_text(FORMAT.text(to_document(live())))
+        for _ in range(600):
+            if "3 of 9" in (now := json.loads(asked(address, "/now")[1]))["line"]:
+                break
             time.sleep(0.05)
+        assert "3 of 9" in now["line"]
         assert "north" in now["steps"]
         assert asked(address, "/live.json")[0] == 404
 

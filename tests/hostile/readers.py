@@ -55,7 +55,7 @@ from flora.problem.trials import PartyTrials
 from flora.problem.wire import read_letter, read_reply, read_step, reply_text, step_text
 from flora.program.journal import Journal
 from flora.program.request import Request
-from tests.cli.test_watch import LIVE
+from tests.cli.test_watch import live
 from tests.conftest import SVM_SPACE, two_moons
 from tests.engines.nvflare.test_adoption import CLIENT, workspace
 from tests.hostile.mutations import Edit, Mutate, gzipped, inside, of_bytes, of_json, of_text
@@ -521,7 +521,7 @@ READERS = (
     Reader("a reply as text", _replies, lambda d, e: d[:1] + of_bytes(d[1:], e), _reply_text),
     Reader("a result", _results, of_json, partial(_run_folder, shown=False)),
     Reader("a result, shown", _results, of_json, partial(_run_folder, shown=True), share=0.01),
-    Reader("a run under way", lambda: [FORMAT.text(to_document(LIVE)).encode()], of_json, _file(LIVE_FILE, _watched)),
+    Reader("a run under way", lambda: [FORMAT.text(to_document(live())).encode()], of_json, _file(LIVE_FILE, _watched)),
     Reader("a run's mark", _json({"seed": 3, "trials": {"a": "b"}}), of_json, _marker),
     Reader("a journal", _trials_and_replies, of_json, _journal, share=0.2),
     Reader("a space", _json(MIXED.to_json(), SVM_SPACE.to_json(), OPTUNA), of_json, _file("space.json", _space)),

@@ -12,7 +12,7 @@ from hypothesis import settings
 from flora.core.collective import Collective, Integers
 from flora.party.gate import Gate
 from flora.party.party import Party
-from flora.party.table import Table
+from flora.party.tables.table import Table
 from flora.problem.space import SearchSpace
 
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no failure

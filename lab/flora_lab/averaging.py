@@ -23,7 +23,7 @@ from flora.models import family_of
 from flora.models.mlp.family import emulated
 from flora.models.rows import Rows, encode
 from flora.models.scored import score_of
-from flora.party.table import describe
+from flora.party.tables.table import describe
 from flora.problem.family import PAPER, space_of
 from flora.problem.plan import at_least
 from flora.problem.space import Config

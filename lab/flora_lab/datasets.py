@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from flora.errors import DataError
-from flora.party.table_file import read_table
+from flora.party.tables.file import read_table
 
 TARGET = "target"
 FOLDER = "FLORA_DATA"  # the environment's name for the folder of the paper's

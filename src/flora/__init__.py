@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flora.errors import SpaceError as SpaceError
     from flora.errors import TrialsError as TrialsError
     from flora.outcome.loaded import load as load
-    from flora.party.search import search_locally as search_locally
+    from flora.party.local_search.search import search_locally as search_locally
     from flora.problem.space import Boolean as Boolean
     from flora.problem.space import Categorical as Categorical
     from flora.problem.space import Integer as Integer

@@ -626,7 +626,7 @@ class TestStartUp:
         files = [str(trials_in(tmp_path, party)) for party in "ab"]
         code = f"from flora.cli.main import main; assert main(['aggregate', '--json', *{files}]) == 0"
         # scikit-learn, whose trees the surface is made of, imports pandas and scipy.stats itself
-        assert imported(code, ["optuna", "plotly", "lightgbm", "nvflare", "torch", "flora.party.table"]) == []
+        assert imported(code, ["optuna", "plotly", "lightgbm", "nvflare", "torch", "flora.party.tables.table"]) == []
 
     def test_files_are_read_and_refused_before_what_is_heavy_is_imported(self, tmp_path: Path) -> None:
         files = [str(trials_in(tmp_path, "a")), str(tmp_path / "none.json")]

@@ -11,7 +11,7 @@ from flora.cli import status as module
 from flora.cli.status import WatchedKit
 from flora.core.codec import to_document
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.session import NoAggregatorError
+from flora.engines.nvflare.run.session import NoAggregatorError
 from flora.problem.messages import Search, SearchReply
 from flora.problem.trials import PartyTrials, Trial
 from flora.problem.wire import reply_text

@@ -21,18 +21,18 @@ from flora.core.codec import to_document
 from flora.core.collective import Alone, Collective
 from flora.core.rules import one_line
 from flora.engines.files import is_reply, read_files
-from flora.engines.nvflare.adoption import adopt
-from flora.engines.nvflare.collective import CellCollective, header_of, message
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.guard import JOB
-from flora.engines.nvflare.hub import Call, Hub, call_from_headers, call_to_headers
-from flora.engines.nvflare.job import Run
-from flora.engines.nvflare.orders import Order, app_refusal, client_settings, order_refusal
-from flora.engines.nvflare.renewal import request_certificate, request_in
-from flora.engines.nvflare.revocation import read_revoked
-from flora.engines.nvflare.session import read_outcome
-from flora.engines.nvflare.site_settings import SiteSettings
-from flora.engines.nvflare.tasks import HEADER, TEXT, ReplyHeader, StepHeader, answer_of, fill, order_of
+from flora.engines.nvflare.guard.orders import Order, app_refusal, client_settings, order_refusal
+from flora.engines.nvflare.guard.revocation import read_revoked
+from flora.engines.nvflare.guard.rules import JOB
+from flora.engines.nvflare.kits.adoption import adopt
+from flora.engines.nvflare.kits.renewal import request_certificate, request_in
+from flora.engines.nvflare.run.collective import CellCollective, header_of, message
+from flora.engines.nvflare.run.hub import Call, Hub, call_from_headers, call_to_headers
+from flora.engines.nvflare.run.job import Run
+from flora.engines.nvflare.run.session import read_outcome
+from flora.engines.nvflare.run.site_settings import SiteSettings
+from flora.engines.nvflare.run.tasks import HEADER, TEXT, ReplyHeader, StepHeader, answer_of, fill, order_of
 from flora.errors import FloraError
 from flora.models import family_of
 from flora.models.estimator.family import AnyEstimator
@@ -45,8 +45,8 @@ from flora.outcome.report import live as live_pages
 from flora.outcome.report import page
 from flora.party.audit import AuditLog, verify
 from flora.party.consent import Consent, DataSource, Pairs
-from flora.party.table import describe, open_table
-from flora.party.table_format import TableFormat
+from flora.party.tables.format import TableFormat
+from flora.party.tables.table import describe, open_table
 from flora.problem.messages import Step
 from flora.problem.schema import Schema
 from flora.problem.space import SearchSpace
@@ -57,7 +57,7 @@ from flora.program.journal import Journal
 from flora.program.request import Request
 from tests.cli.test_watch import live
 from tests.conftest import SVM_SPACE, two_moons
-from tests.engines.nvflare.test_adoption import CLIENT, workspace
+from tests.engines.nvflare.kits.test_adoption import CLIENT, workspace
 from tests.hostile.mutations import Edit, Mutate, gzipped, inside, of_bytes, of_json, of_text
 from tests.outcome.report.cases import MIXED, Case, tuned
 from tests.problem.test_wire import EVERY_REPLY, EVERY_STEP, SCHEMA, TRIALS
@@ -447,7 +447,7 @@ def _of_certificate(data: bytes, edits: Sequence[Edit]) -> bytes:
 
 
 def _certificate(data: bytes, folder: Path) -> None:
-    from flora.engines.nvflare.certificates import check_certificate, ending
+    from flora.engines.nvflare.kits.certificates import check_certificate, ending
 
     kit = Kit(folder, "party", "north", Consortium("c", "localhost", ("north",)))
     (folder / "startup").mkdir(exist_ok=True)

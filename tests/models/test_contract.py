@@ -12,7 +12,7 @@ from flora.errors import InputError
 from flora.models import FAMILIES, family_of
 from flora.models.family import Model, ModelFamily, Trained
 from flora.models.rows import Rows, encode
-from flora.party.table import describe
+from flora.party.tables.table import describe
 from flora.problem.family import OWN, space_of
 from flora.problem.path import path_through
 from tests.conftest import two_moons

@@ -17,7 +17,7 @@ from flora.errors import DataError, InputError
 from flora.models.estimator.family import AnyEstimator, SoftVote
 from flora.models.model_file import StoredModel, pack, read_model, unpack
 from flora.models.rows import encode
-from flora.party.table import describe
+from flora.party.tables.table import describe
 from flora.problem.schema import Task
 from flora.randomness import stream
 

@@ -23,7 +23,7 @@ from flora.models.mlp.family import SETTINGS
 from flora.models.pooled_score import score_from, score_sums
 from flora.models.rows import Rows, counted, encode
 from flora.models.scored import score_of
-from flora.party.table import describe
+from flora.party.tables.table import describe
 from flora.problem.schema import Schema
 from tests.conftest import two_moons
 from tests.models.hgb.test_boosting import SEED, assert_same_trees, pooled

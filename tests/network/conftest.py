@@ -25,8 +25,8 @@ import psutil
 import pytest
 
 from flora.engines.nvflare.consortium import Consortium
-from flora.engines.nvflare.kits import make_kits
-from flora.engines.nvflare.service import die_with_parent, end_tree
+from flora.engines.nvflare.kits.provision import make_kits
+from flora.engines.nvflare.run.service import die_with_parent, end_tree
 from tests.conftest import two_moons
 
 # What a script starts in the background ignores Ctrl-C, and so do its children: here it is heard again.

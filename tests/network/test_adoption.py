@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from flora.engines.nvflare.service import end_tree
+from flora.engines.nvflare.run.service import end_tree
 from tests.conftest import two_moons
 from tests.network.conftest import Command, answer_of, bytes_of, port_of_its_own
 from tests.network.test_intruders import Intruder

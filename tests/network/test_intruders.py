@@ -24,10 +24,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
 from flora.engines.nvflare.consortium import Consortium
-from flora.engines.nvflare.kits import make_kits
-from flora.engines.nvflare.service import end_tree
+from flora.engines.nvflare.kits.provision import make_kits
+from flora.engines.nvflare.run.service import end_tree
 from flora.party.audit import verify
-from tests.engines.nvflare import nvflare_topics as topics
+from tests.engines.nvflare.guard import nvflare_topics as topics
 from tests.network.conftest import Network, Open, make_network
 
 pytestmark = pytest.mark.network
@@ -49,7 +49,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
 
 def intrude(network: Network, name: str, folder: Path) -> None:
     """Start a party whose program does not look at its own certificate."""
-    text = "import flora.engines.nvflare.certificates as module\nmodule.check_certificate = lambda kit: None\n"
+    text = "import flora.engines.nvflare.kits.certificates as module\nmodule.check_certificate = lambda kit: None\n"
     (folder / "blind").mkdir()
     (folder / "blind" / "sitecustomize.py").write_text(text)
     network.party(name, environment=first_on_path(folder / "blind"))
@@ -229,10 +229,10 @@ def handshake(port: int, context: ssl.SSLContext) -> str:
 
 
 ROGUE = """
-import flora.engines.nvflare.collective as module
+import flora.engines.nvflare.run.collective as module
 
 def wrong(self, kind, shape, data):
-    from flora.engines.nvflare.hub import Call
+    from flora.engines.nvflare.run.hub import Call
     number = self.calls
     self.calls += 1
     call = Call(self.step + {step}, number, kind, shape)
@@ -273,7 +273,7 @@ ROOT = Path(__file__).parents[2]
 UNGUARDED = """
 import sys
 if any("nvflare" in word for word in sys.orig_argv):
-    import flora.engines.nvflare.seams as seams
+    import flora.engines.nvflare.guard.seams as seams
     seams.watch_cells = seams.watch_orders = seams.watch_commands = lambda *_: None
 """
 CHANGES = ("log", "foreground", "audit", "worker.json", "lock", "party.json", "rc", "pool_stats")  # what a run writes
@@ -471,7 +471,7 @@ def _hostile(network: Network, intruders: Any) -> Intruder:
     """Start NVFlare's server with the aggregator's kit, as FLoRA would, but without the guard."""
     from flora.engines.nvflare.consortium import AGGREGATOR, Kit
     from flora.engines.nvflare.foreground import Foreground
-    from flora.engines.nvflare.kits import place_state
+    from flora.engines.nvflare.kits.provision import place_state
 
     kit = Kit.open(network.kits / "aggregator", AGGREGATOR)
     kit.state.mkdir(exist_ok=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from flora.engines.nvflare.consortium import Consortium
-from flora.engines.nvflare.kits import make_kits
+from flora.engines.nvflare.kits.provision import make_kits
 from tests.network.conftest import Open
 
 pytestmark = pytest.mark.network

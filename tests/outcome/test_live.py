@@ -17,7 +17,7 @@ from flora.outcome.progress import RunProgress
 from flora.outcome.report import live as pages
 from flora.party.gate import Gate
 from flora.party.party import Party
-from flora.party.table import Table
+from flora.party.tables.table import Table
 from flora.program.drive import drive
 from flora.program.request import Request
 from flora.program.single_shot import Outcome, single_shot

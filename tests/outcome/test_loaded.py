@@ -16,7 +16,7 @@ from flora.models import family_of
 from flora.models.model_file import pack, unpack
 from flora.models.rows import encode
 from flora.outcome.loaded import FederatedClassifier, load
-from flora.party.table import describe
+from flora.party.tables.table import describe
 from flora.program.result import MODEL
 from tests.conftest import two_moons
 

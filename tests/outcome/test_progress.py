@@ -11,7 +11,7 @@ from flora.engines.threads import in_process
 from flora.outcome.progress import BETWEEN, RunProgress, Stage, run_progress
 from flora.party.gate import Gate
 from flora.party.party import Party
-from flora.party.table import Table
+from flora.party.tables.table import Table
 from flora.program.drive import drive
 from flora.program.request import Request
 from flora.program.single_shot import Outcome, single_shot

@@ -18,8 +18,8 @@ from flora.party.consent import SCORINGS, Consent, DataSource, Pairs
 from flora.party.gate import Gate
 from flora.party.party import Party
 from flora.party.sketch import sketch_of
-from flora.party.table import Table
-from flora.party.table_format import TableFormat
+from flora.party.tables.format import TableFormat
+from flora.party.tables.table import Table
 from flora.problem.learning_curve import CurvePoint, LearningCurve
 from flora.problem.messages import (
     Certify,

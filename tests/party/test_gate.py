@@ -25,7 +25,7 @@ from flora.party.audit import AuditLog, verify
 from flora.party.consent import Consent, Pairs
 from flora.party.gate import Gate, WatchedCollective
 from flora.party.party import Party
-from flora.party.table import Table
+from flora.party.tables.table import Table
 from flora.problem.messages import Certify, Confirm, Describe, DescribeReply, Search, SearchReply, Step, Train
 from flora.problem.plan import SearchPlan
 from flora.problem.schema import Schema

@@ -16,9 +16,9 @@ from flora.models import family_of
 from flora.models.family import Scores
 from flora.models.rows import Rows, encode
 from flora.models.svm import SupportVectors
-from flora.party.folds import folds_of
 from flora.party.learning_curve import learning_curve
-from flora.party.table import describe
+from flora.party.local_search.folds import folds_of
+from flora.party.tables.table import describe
 from flora.problem.learning_curve import CurvePoint, LearningCurve
 from flora.problem.plan import SearchPlan
 from flora.problem.space import Config

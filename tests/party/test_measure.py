@@ -11,9 +11,9 @@ from flora.models.family import Scores
 from flora.models.hgb.family import GradientBoosting
 from flora.models.rows import Rows, encode
 from flora.models.svm import SupportVectors
+from flora.party.local_search.search import search_locally
 from flora.party.measure import confirm
-from flora.party.search import search_locally
-from flora.party.table import describe
+from flora.party.tables.table import describe
 from flora.problem.plan import SearchPlan
 from flora.problem.space import Config
 from tests.conftest import SVM_SPACE, two_moons

@@ -17,7 +17,7 @@ from flora.models.model_file import pack, unpack
 from flora.models.rows import Rows, encode
 from flora.party.gate import Gate
 from flora.party.party import Party, check_names, train_in_one_place
-from flora.party.table import Table
+from flora.party.tables.table import Table
 from flora.party.training import hold_out
 from flora.problem.messages import (
     Certify,

@@ -13,7 +13,7 @@ from flora.core.threads import in_step
 from flora.errors import ConsentError
 from flora.party.party import Party
 from flora.party.private import Candidates, MeanGains, MeanSurface, OwnGains, OwnSurface, mean_gains, mean_surface
-from flora.party.table import Table
+from flora.party.tables.table import Table
 from flora.problem.messages import Confirmation
 from flora.problem.path import Path
 from flora.problem.plan import SearchPlan

@@ -18,7 +18,7 @@ from flora.errors import FloraError
 from flora.party.gate import Gate
 from flora.party.party import Party
 from flora.party.split import split
-from flora.party.table import Table
+from flora.party.tables.table import Table
 from flora.program.drive import drive
 from flora.program.request import Request
 from flora.program.single_shot import single_shot

@@ -17,7 +17,7 @@ from flora.aggregator.recommend import recommendation_at
 from flora.aggregator.surface import SurfaceChoice
 from flora.errors import FloraError
 from flora.models import family_of
-from flora.party.table import describe
+from flora.party.tables.table import describe
 from flora.problem.trials import Gain, paired_gain
 from flora.program.drive import drive
 from flora.program.result import versions

@@ -11,7 +11,7 @@ from flora.errors import FloraError
 from flora.party.gate import Gate
 from flora.party.party import Party
 from flora.party.split import split
-from flora.party.table import Table
+from flora.party.tables.table import Table
 from flora.problem.trials import Gain
 from flora.program.drive import Ask
 from flora.program.single_shot import Outcome

@@ -12,7 +12,7 @@ from flora.errors import InputError
 from flora.models import family_of
 from flora.party.gate import Gate
 from flora.party.party import Party, memory_key
-from flora.party.table import Table
+from flora.party.tables.table import Table
 from flora.problem.messages import Reply, Step
 from flora.problem.private_messages import SearchPrivately, SearchPrivatelyReply
 from flora.problem.space import Config

@@ -11,7 +11,7 @@ from flora.models import family_of
 from flora.models.rows import Rows, encode
 from flora.party.gate import Gate
 from flora.party.party import Party
-from flora.party.table import Table, describe
+from flora.party.tables.table import Table, describe
 from flora.problem.family import PAPER
 from flora.problem.messages import Confirmation, ConfirmReply, Reply, SearchReply, Step
 from flora.problem.trials import PartyTrials

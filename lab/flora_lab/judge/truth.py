@@ -16,7 +16,7 @@ from flora.core.workers import one_by_one, one_thread
 from flora.errors import FloraError
 from flora.models.family import Held, ModelFamily
 from flora.models.rows import Rows
-from flora.party.folds import Fold, folds_of, try_configs
+from flora.party.local_search.folds import Fold, folds_of, try_configs
 from flora.party.training import hold_out
 from flora.problem.path import HELD, Path, family_path
 from flora.problem.plan import SearchPlan

@@ -25,9 +25,9 @@ from flora.core.threads import in_step
 from flora.core.workers import one_thread
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.kits import make_kits
-from flora.engines.nvflare.remote import run_for
-from flora.engines.nvflare.session import NoAggregatorError, Session, read_outcome, session
+from flora.engines.nvflare.kits.provision import make_kits
+from flora.engines.nvflare.run.remote import run_for
+from flora.engines.nvflare.run.session import NoAggregatorError, Session, read_outcome, session
 from flora.errors import FloraError, InputError
 from flora.problem.plan import at_least
 from flora.program.request import Request

@@ -16,10 +16,10 @@ from flora.core.collective import Collective, Masks
 from flora.core.documents import MIB
 from flora.core.workers import one_thread
 from flora.engines.nvflare.consortium import Kit
-from flora.engines.nvflare.controller import Asked, FloraController
-from flora.engines.nvflare.executor import FloraExecutor, cell_collective, masks_of
 from flora.engines.nvflare.foreground import Foreground
-from flora.engines.nvflare.tasks import answer_of, order_of
+from flora.engines.nvflare.run.controller import Asked, FloraController
+from flora.engines.nvflare.run.executor import FloraExecutor, cell_collective, masks_of
+from flora.engines.nvflare.run.tasks import answer_of, order_of
 from flora.errors import FloraError
 from flora.models import family_of
 from flora.models.rows import Rows

@@ -56,11 +56,11 @@ from nvflare.private.scheduler_constants import ShareableHeader
 
 from flora.cli.printing import print_line
 from flora.engines.nvflare.consortium import Kit
-from flora.engines.nvflare.executor import FloraExecutor
 from flora.engines.nvflare.foreground import Foreground
-from flora.engines.nvflare.service import CONNECTED
-from flora.engines.nvflare.site_settings import SiteSettings
-from flora.engines.nvflare.tasks import fill, order_of
+from flora.engines.nvflare.run.executor import FloraExecutor
+from flora.engines.nvflare.run.service import CONNECTED
+from flora.engines.nvflare.run.site_settings import SiteSettings
+from flora.engines.nvflare.run.tasks import fill, order_of
 from flora.party.consent import DataSource
 from flora.problem.wire import STEP, read_step
 

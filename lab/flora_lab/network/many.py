@@ -22,8 +22,8 @@ from flora.cli.printing import note, print_line
 from flora.cli.processes import child, free_port, stoppable
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Consortium, Kit
-from flora.engines.nvflare.kits import make_kits
-from flora.engines.nvflare.service import CONNECTED, READY
+from flora.engines.nvflare.kits.provision import make_kits
+from flora.engines.nvflare.run.service import CONNECTED, READY
 from flora.errors import FloraError, InputError
 from flora.randomness import stream
 from flora_lab.network.memory import KINDS, Taken, Watched, greatest

@@ -25,8 +25,8 @@ from flora.models.mlp.epochs import fitted_networks
 from flora.models.mlp.family import SETTINGS
 from flora.models.rows import Rows, encode
 from flora.models.scored import OF_LABELS
-from flora.party.folds import Fold
-from flora.party.table import describe
+from flora.party.local_search.folds import Fold
+from flora.party.tables.table import describe
 from flora.problem.space import Config
 
 SEED = 5489  # of the authors' one split, of their folds and of their models

@@ -8,7 +8,7 @@ import numpy as np
 
 from flora.core.workers import one_thread
 from flora.errors import FloraError
-from flora.party.folds import Fold, folds_of
+from flora.party.local_search.folds import Fold, folds_of
 from flora.party.measure import confirm, measure
 from flora.problem.plan import SearchPlan
 from flora.problem.space import Config

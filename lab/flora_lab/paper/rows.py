@@ -14,7 +14,7 @@ from flora.models.model_file import unpack
 from flora.models.rows import encode
 from flora.party.gate import Gate
 from flora.party.party import Party
-from flora.party.table import Table, describe
+from flora.party.tables.table import Table, describe
 from flora.problem.messages import Train, TrainReply
 from flora.problem.space import Config
 from flora.problem.trials import PartyTrials

@@ -28,10 +28,10 @@ from flora.cli.options import options_of
 from flora.core.workers import Map, at_once, one_thread, workers
 from flora.models import family_of
 from flora.models.rows import Rows
-from flora.party.folds import folds_of
+from flora.party.local_search.folds import folds_of
+from flora.party.local_search.optuna_space import config_from, distributions_of
+from flora.party.local_search.search import search_locally
 from flora.party.measure import measure
-from flora.party.optuna_space import config_from, distributions_of
-from flora.party.search import search_locally
 from flora.problem.family import PAPER, space_of
 from flora.problem.plan import SearchPlan, at_least
 from flora.problem.space import Config, Real, SearchSpace

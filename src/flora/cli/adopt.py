@@ -10,10 +10,10 @@ from flora.cli.options import check_jobs, options_of
 from flora.cli.printing import note, print_line
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
-from flora.engines.nvflare.site_settings import SiteSettings
+from flora.engines.nvflare.run.site_settings import SiteSettings
 from flora.errors import InputError
 from flora.party.consent import Consent, DataSource
-from flora.party.table_format import TableFormat
+from flora.party.tables.format import TableFormat
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> None:
     """Let FLoRA be used in a workspace of NVFlare's."""
     require_nvflare()
-    from flora.engines.nvflare.adoption import SITE, adopt
+    from flora.engines.nvflare.kits.adoption import SITE, adopt
 
     options = options_of(AdoptOptions, parsed)
     check_jobs(options.jobs)
@@ -60,7 +60,7 @@ def run(parsed: Namespace) -> None:
 
 def _source(options: AdoptOptions) -> DataSource:
     """Return the site's table, which must be one."""
-    from flora.party.table import describe, open_table
+    from flora.party.tables.table import describe, open_table
 
     if not options.data or not options.target:
         raise InputError("a site needs --data FILE and --target COL")

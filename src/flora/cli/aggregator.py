@@ -10,8 +10,8 @@ from flora.cli.options import options_of
 from flora.cli.processes import ended_cleanly, line_of, show_checks
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import AGGREGATOR, Kit
-from flora.engines.nvflare.health import checks
-from flora.engines.nvflare.service import running
+from flora.engines.nvflare.kits.health import checks
+from flora.engines.nvflare.run.service import running
 
 
 @dataclass(frozen=True)

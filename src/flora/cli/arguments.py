@@ -6,8 +6,8 @@ from typing import Any, get_args
 
 from flora.aggregator.surface import SURFACES, SurfaceChoice
 from flora.models import FAMILIES
-from flora.party.samplers import SAMPLERS
-from flora.party.table_format import Dates, TableFormat
+from flora.party.local_search.samplers import SAMPLERS
+from flora.party.tables.format import Dates, TableFormat
 from flora.problem.schema import Task
 from flora.program.request import OBJECTIVES, Request
 from flora.surrogate.regressors import REGRESSORS

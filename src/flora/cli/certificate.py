@@ -37,7 +37,7 @@ def run(parsed: Namespace) -> None:
 
 
 def _request(parsed: Namespace) -> None:
-    from flora.engines.nvflare.renewal import request_certificate
+    from flora.engines.nvflare.kits.renewal import request_certificate
 
     kit = Kit.open(parsed.kit, *ROLES)
     out = parsed.out or Path(f"{kit.name}.csr")
@@ -47,7 +47,7 @@ def _request(parsed: Namespace) -> None:
 
 
 def _sign(parsed: Namespace) -> None:
-    from flora.engines.nvflare.renewal import sign_request
+    from flora.engines.nvflare.kits.renewal import sign_request
 
     signed = sign_request(parsed.folder, contents(parsed.request, MIB))
     out = parsed.out or Path(f"{signed.name}.crt")
@@ -57,7 +57,7 @@ def _sign(parsed: Namespace) -> None:
 
 
 def _install(parsed: Namespace) -> None:
-    from flora.engines.nvflare.renewal import install_certificate
+    from flora.engines.nvflare.kits.renewal import install_certificate
 
     kit = Kit.open(parsed.kit, *ROLES)
     until = install_certificate(kit, contents(parsed.certificate, MIB))
@@ -65,7 +65,7 @@ def _install(parsed: Namespace) -> None:
 
 
 def _revoke(parsed: Namespace) -> None:
-    from flora.engines.nvflare.revocation import revoke
+    from flora.engines.nvflare.guard.revocation import revoke
 
     kit = Kit.open(parsed.kit, AGGREGATOR)
     revoke(kit, parsed.name, datetime.now(UTC))

@@ -39,7 +39,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
 
     from flora.cli.tune import tune
     from flora.party.split import split
-    from flora.party.table import Table
+    from flora.party.tables.table import Table
 
     request = Request(family="mlp", trials=20, folds=5, scoring="balanced_accuracy")
     frames = split(load_digits(as_frame=True).frame, "target", 3, "iid", request.seed)

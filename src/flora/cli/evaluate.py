@@ -11,7 +11,7 @@ from flora.cli.arguments import add_format, add_json
 from flora.cli.new_rows import add_new_rows, model_of, new_rows
 from flora.cli.options import options_of
 from flora.outcome.folder import read_run
-from flora.party.table_format import TableFormat
+from flora.party.tables.format import TableFormat
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,13 +13,13 @@ from flora.cli.new_rows import model_of, new_rows
 from flora.cli.options import WorkOptions
 from flora.core.files import write_whole
 from flora.errors import DataError, InputError
-from flora.party.table_format import TableFormat
+from flora.party.tables.format import TableFormat
 from flora.randomness import stream
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from flora.party.table import Table
+    from flora.party.tables.table import Table
 
 FILE = "test.json"
 

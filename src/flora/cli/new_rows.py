@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flora.cli.printing import note
-from flora.party.table_format import TableFormat
+from flora.party.tables.format import TableFormat
 from flora.program.result import MODEL
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def model_of(run: Path, trust: Sequence[str]) -> "StoredModel":
 
 def new_rows(data: str, form: TableFormat, stored: "StoredModel") -> "pd.DataFrame":
     """Return a table as the model needs it, and say what in it is new to the model."""
-    from flora.party.dates import with_date_parts
+    from flora.party.tables.dates import with_date_parts
 
     names = stored.schema.names
     table = with_date_parts(_read(data, form), form.dates, keep=(*names, stored.schema.target), wanted=names)
@@ -46,7 +46,7 @@ def new_rows(data: str, form: TableFormat, stored: "StoredModel") -> "pd.DataFra
 
 
 def _read(data: str, form: TableFormat) -> "pd.DataFrame":
-    from flora.party.table_file import read_table
+    from flora.party.tables.file import read_table
 
     if data != STDIN:
         return read_table(data, form, note)

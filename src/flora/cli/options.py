@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 from flora.aggregator.evidence import Objective
 from flora.aggregator.surface import SurfaceChoice
 from flora.errors import InputError
-from flora.party.table_format import Say, TableFormat
+from flora.party.tables.format import Say, TableFormat
 from flora.problem.family import PAPER
 from flora.problem.schema import Schema, Task
 from flora.problem.space_formats import read_space
 from flora.program.request import Request
 
 if TYPE_CHECKING:
-    from flora.party.table import Table
+    from flora.party.tables.table import Table
 
 O = TypeVar("O")  # noqa: E741  (options)
 
@@ -36,7 +36,7 @@ class TableOptions:
 
     def open(self, path: str, say: Say) -> "Table":
         """Return a party's table from its file."""
-        from flora.party.table import open_table
+        from flora.party.tables.table import open_table
 
         return open_table(path, str(self.target), self.drop, self.format, like=self.consortium_schema(), say=say)
 
@@ -118,7 +118,7 @@ def check_jobs(jobs: int) -> None:
 def stem(path: str) -> str:
     """Return a party's name by its file's, or by its database's table."""
     if "://" in path:
-        from flora.party.database import name_of_database
+        from flora.party.tables.database import name_of_database
 
         return name_of_database(path)
     return Path(path).name.split(".")[0] or Path(path).name

@@ -14,15 +14,15 @@ from flora.cli.printing import print_line
 from flora.cli.processes import apart, ended_cleanly, line_of, show_checks
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
-from flora.engines.nvflare.health import checks
-from flora.engines.nvflare.service import running
-from flora.engines.nvflare.site_settings import SiteSettings
+from flora.engines.nvflare.kits.health import checks
+from flora.engines.nvflare.run.service import running
+from flora.engines.nvflare.run.site_settings import SiteSettings
 from flora.errors import InputError
 from flora.party.consent import Consent, DataSource
-from flora.party.table_format import TableFormat
+from flora.party.tables.format import TableFormat
 
 if TYPE_CHECKING:
-    from flora.engines.nvflare.service import Service
+    from flora.engines.nvflare.run.service import Service
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def run(parsed: Namespace) -> None:
 
 def _table_words(source: DataSource) -> str:
     """Return what the party's table is, or raise where it is none that can be learnt from."""
-    from flora.party.table import describe, open_table
+    from flora.party.tables.table import describe, open_table
 
     table = open_table(source.path, source.target, source.drop, source.format, say=print_line)
     schema = describe(table.frame, source.target, drop=table.drop, weight=table.weight)

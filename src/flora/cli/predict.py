@@ -14,7 +14,7 @@ from flora.cli.options import options_of
 from flora.cli.printing import print_line
 from flora.core.files import write_whole
 from flora.errors import DataError, InputError
-from flora.party.table_format import TableFormat
+from flora.party.tables.format import TableFormat
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,8 +14,8 @@ from threading import Thread
 from typing import IO, Any
 
 from flora.cli.printing import print_line
-from flora.engines.nvflare.health import Check, is_bad, lines
-from flora.engines.nvflare.service import die_with_parent, end_tree
+from flora.engines.nvflare.kits.health import Check, is_bad, lines
+from flora.engines.nvflare.run.service import die_with_parent, end_tree
 from flora.errors import FloraError, InputError
 
 Say = Callable[[str], None]

@@ -9,7 +9,7 @@ from flora.cli.options import options_of
 from flora.cli.printing import print_line
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Consortium
-from flora.engines.nvflare.kits import make_kits
+from flora.engines.nvflare.kits.provision import make_kits
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from flora.cli.processes import child, free_port, stoppable
 from flora.cli.written import show_written
 from flora.engines.files import read_files
 from flora.engines.nvflare import require_nvflare
-from flora.engines.nvflare.certificates import ending
 from flora.engines.nvflare.consortium import AGGREGATOR, SCIENTIST, Consortium, Kit
-from flora.engines.nvflare.job import Run
-from flora.engines.nvflare.kits import make_kits
-from flora.engines.nvflare.remote import Follower, run_for
+from flora.engines.nvflare.kits.certificates import ending
+from flora.engines.nvflare.kits.provision import make_kits
+from flora.engines.nvflare.run.job import Run
+from flora.engines.nvflare.run.remote import Follower, run_for
 from flora.errors import InputError
 from flora.outcome.console import show_result
 from flora.outcome.folder import RunFolder

@@ -11,7 +11,7 @@ from flora.cli.options import options_of, stem
 from flora.cli.printing import note, print_line
 from flora.core.files import write_whole
 from flora.errors import DataError, InputError
-from flora.party.table_format import TableFormat
+from flora.party.tables.format import TableFormat
 from flora.problem.schema import Schema, Task, agree
 
 
@@ -39,7 +39,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(parsed: Namespace) -> None:
     """Describe tables, or merge what parties described."""
-    from flora.party.table import open_table
+    from flora.party.tables.table import open_table
 
     options = options_of(SchemaOptions, parsed)
     schemas: dict[str, Schema] = {}

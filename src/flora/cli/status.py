@@ -14,7 +14,7 @@ from flora.cli.watch import add_address, watch_until_stopped
 from flora.core.codec import read
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import AGGREGATOR, SCIENTIST, Kit
-from flora.engines.nvflare.session import Session, session
+from flora.engines.nvflare.run.session import Session, session
 from flora.errors import FloraError
 from flora.outcome.live import Live, seen
 from flora.outcome.progress import RunProgress

@@ -32,7 +32,7 @@ from flora.program.result import Result, result_of
 from flora.program.single_shot import Outcome, single_shot
 
 if TYPE_CHECKING:
-    from flora.party.table import Table
+    from flora.party.tables.table import Table
 
     pass  # what sees rows is imported where a command runs
 
@@ -217,7 +217,7 @@ def _tables(options: TuneOptions) -> "Mapping[str, Table]":
     if not options.data or options.table.target is None:
         raise InputError("a run needs DATA and --target COL, or --project KIT for parties on other machines")
     from flora.party.split import split
-    from flora.party.table import alike
+    from flora.party.tables.table import alike
 
     is_split = options.parties is not None or options.split.startswith("column:")
     if is_split and len(options.data) > 1:

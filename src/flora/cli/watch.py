@@ -74,7 +74,7 @@ class WatchedFolder:
         """Return what the searches hold; one that cannot be read in this moment is left out."""
         from sqlalchemy.exc import SQLAlchemyError
 
-        from flora.party.study import stored_trials
+        from flora.party.local_search.study import stored_trials
 
         found = []
         for party in live.parties if live.plan else ():

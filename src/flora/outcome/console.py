@@ -43,7 +43,7 @@ from flora.program.scoring import OF_ONE_CLASS, scoring_words
 
 if TYPE_CHECKING:
     from flora.outcome.evaluation import Evaluation
-    from flora.party.search import Progress as Report
+    from flora.party.local_search.search import Progress as Report
 
 SECONDS = 2.0  # between two looks at work that others do
 

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from flora.errors import DataError
 from flora.models.model_file import StoredModel, read_model
 from flora.models.rows import encode_features
-from flora.party.dates import with_date_parts
+from flora.party.tables.dates import with_date_parts
 from flora.program.result import MODEL
 
 

@@ -28,7 +28,7 @@ from flora.core.documents import MIB, contents, parse
 from flora.core.rules import Count, Rule, Sentence, Total, check, whole
 from flora.errors import ConsentError, InputError
 from flora.models import FAMILIES
-from flora.party.table_format import TableFormat
+from flora.party.tables.format import TableFormat
 from flora.problem.messages import REPLIES, Certify, Confirm, Describe, Reply, Search, SearchReply, Step
 from flora.problem.private_messages import ConfirmPrivately, ConfirmPrivatelyReply, SurveyReply
 from flora.problem.schema import Schema

@@ -13,7 +13,7 @@ from flora.core.workers import Map, one_by_one
 from flora.errors import FloraError, InputError
 from flora.models.family import ModelFamily, Scores
 from flora.models.rows import Rows
-from flora.party.folds import Fold, FoldTask, folds_of, score_fold
+from flora.party.local_search.folds import Fold, FoldTask, folds_of, score_fold
 from flora.problem.learning_curve import CurvePoint, LearningCurve
 from flora.problem.plan import SearchPlan
 from flora.problem.space import Config

@@ -9,7 +9,7 @@ from flora.core.workers import Map, one_by_one
 from flora.errors import FloraError
 from flora.models.family import ModelFamily
 from flora.models.rows import Rows
-from flora.party.folds import Tried, folds_of, try_configs
+from flora.party.local_search.folds import Tried, folds_of, try_configs
 from flora.problem.messages import Confirmation
 from flora.problem.path import along, path_of
 from flora.problem.plan import SearchPlan

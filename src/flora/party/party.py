@@ -15,11 +15,11 @@ from flora.models import family_of
 from flora.models.encoding import fit_encoding
 from flora.models.family import ModelFamily, TrainsTogether
 from flora.models.rows import Rows
-from flora.party.folds import fold_count, no_folds
 from flora.party.learning_curve import learning_curve
+from flora.party.local_search.folds import fold_count, no_folds
+from flora.party.local_search.search import Progress, no_progress, search_locally
 from flora.party.measure import confirm
 from flora.party.private import Candidates, OwnGains, OwnSurface, mean_gains, mean_surface
-from flora.party.search import Progress, no_progress, search_locally
 from flora.party.sketch import joint, sketch_of
 from flora.party.training import Apart, InOnePlace, train_as
 from flora.problem.messages import (

@@ -9,7 +9,7 @@ from flora.aggregator.surface import SurfaceChoice
 from flora.core.rules import Sentence, check
 from flora.errors import InputError
 from flora.models import family_of
-from flora.party.samplers import check_sampler
+from flora.party.local_search.samplers import check_sampler
 from flora.problem.family import FEDERATED, OWN, Family, space_of
 from flora.problem.plan import SearchPlan, at_least
 from flora.problem.schema import Label, Schema, Task, check_several

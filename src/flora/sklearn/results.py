@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from flora.aggregator.aggregation import Aggregation
 from flora.core.workers import Map, at_once
-from flora.party.folds import FoldTask
+from flora.party.local_search.folds import FoldTask
 from flora.problem.space import Config
 from flora.problem.trials import loss_of
 from flora.sklearn.family import FoldScores

@@ -11,7 +11,7 @@ from sklearn.utils import _safe_indexing
 
 from flora.errors import DataError, InputError
 from flora.models.rows import Rows, joined_weights
-from flora.party.folds import Fold
+from flora.party.local_search.folds import Fold
 from flora.problem.plan import at_least
 from flora.problem.schema import Schema, Task
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from flora.models import family_of
-from flora.party.table import describe
+from flora.party.tables.table import describe
 from flora.problem.family import PAPER, space_of
 from flora.problem.messages import ConfirmReply, DescribeReply, Reply, SearchReply, Step, Train
 from flora.problem.space import Config

@@ -12,7 +12,7 @@ from flora.aggregator.choose import same_config
 from flora.models import family_of
 from flora.models.rows import encode
 from flora.party.measure import measure
-from flora.party.table import describe
+from flora.party.tables.table import describe
 from flora.program.request import Request
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import DATASETS, load, made_up

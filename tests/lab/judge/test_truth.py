@@ -5,7 +5,7 @@ import pytest
 from flora.errors import FloraError
 from flora.models import family_of
 from flora.models.rows import Rows, encode
-from flora.party.table import describe
+from flora.party.tables.table import describe
 from flora.problem.space import Config
 from flora.program.request import Request
 from flora_lab.datasets import made_up

@@ -10,7 +10,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
-from flora.party.folds import Divided
+from flora.party.local_search.folds import Divided
 from flora.randomness import stream
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import TARGET, load

@@ -1,0 +1,1 @@
+"""What stands between NVFlare and everybody else: its processes start with this guard in them."""

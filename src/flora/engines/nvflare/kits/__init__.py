@@ -1,0 +1,1 @@
+"""Kits: what each administrator is handed, from the first certificate to its renewal and revocation."""

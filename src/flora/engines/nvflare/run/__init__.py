@@ -1,0 +1,1 @@
+"""A run across machines: submitted, carried step by step, added up, followed from afar."""

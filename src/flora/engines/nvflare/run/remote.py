@@ -1,0 +1,210 @@
+"""A run followed from afar: submitted, watched, and submitted again when a party or the aggregator was lost.
+
+A lost party does not come back into a run that is under way. But the aggregator keeps every answer and a party keeps
+its search, so that the same run, submitted again, goes on from there.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flora.engines.nvflare.consortium import Kit
+from flora.engines.nvflare.run.job import Run
+from flora.engines.nvflare.run.session import NoAggregatorError, Session, read_outcome, session
+from flora.errors import FloraError, InputError
+from flora.problem.trials import PartyTrials
+from flora.program.request import Request
+from flora.program.result import FORMAT, MODEL, Result
+
+PAUSE = 0.5  # seconds between two looks
+FORGOTTEN = 90.0  # a run that is neither under way nor ended for so long was lost with an aggregator's process
+STARTS = 3  # so many runs that cannot even begin are no accident
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What a finished run left at the aggregator."""
+
+    result: Result
+    trials: tuple[PartyTrials, ...]
+    model: bytes
+    traffic: dict[str, Any]
+
+    @classmethod
+    def read(cls, folder: Path) -> "Fetched":
+        """Read the folder that was fetched."""
+        trials = tuple(PartyTrials.read(file) for file in sorted((folder / "trials").glob("*.json")))
+        file = folder / "result.json"
+        result = Result.from_text(FORMAT.file(file), str(file))
+        return cls(result, trials, (folder / MODEL).read_bytes(), read_outcome(folder).get("traffic", {}))
+
+
+@dataclass
+class Follower:
+    """Follows one request to its end."""
+
+    kit: Kit
+    run: Run
+    say: Callable[[str], None]
+    progress: Callable[[Mapping[str, Any]], None]  # is told what the aggregator says of the run
+    quorum: int | None = None
+    wait: float = 600.0  # seconds to wait for who is not there
+    _since: float = field(default_factory=time.monotonic)
+    _lost: set[str] = field(default_factory=set)  # must show a new sign of life before the next start
+    _starts: int = 0
+    _said: str = ""
+    _stopped: bool = False  # by us, to begin again with a party that is back
+
+    def follow(self) -> Fetched:
+        """Return the result; raise what ended the run for good."""
+        while True:
+            try:
+                with session(self.kit) as line:
+                    self._since = time.monotonic()
+                    found = self._once(line)
+            except NoAggregatorError as error:
+                self._patience(f"{error}; waiting for it")
+                time.sleep(PAUSE)
+                continue
+            if found is not None:
+                return found
+
+    def _once(self, line: Session) -> Fetched | None:
+        """Submit the run, or join it where it is under way, and watch it; None to begin again."""
+        job = line.under_way(self.run)
+        joined = job is not None
+        if job is None:
+            self._gather(line)
+            job = line.submit(self.run)
+        else:
+            self._tell("the run is under way already; following it")
+        self._stopped = False
+        try:
+            ended = self._watch(line, job)
+        except KeyboardInterrupt:
+            line.abort(job)
+            raise
+        if not ended:
+            return None
+        with line.result(job) as folder:
+            outcome = None if folder is None else read_outcome(folder)
+            if folder is not None and outcome is not None and outcome["state"] == "finished":
+                return Fetched.read(folder)
+        if self._stopped or (joined and outcome is not None and outcome["state"] == "stopped"):
+            return None  # whom we stopped, or what a Ctrl-C before this command was still about to stop
+        if outcome is None:
+            self._could_not_start(line.ended(job))
+        else:
+            self._go_on(outcome)
+        return None
+
+    def _gather(self, line: Session) -> None:
+        """Wait until all who are to be asked are connected, and no other run is under way."""
+        self._since = time.monotonic()
+        while True:
+            connected = line.connected(self._lost)
+            missing = [party for party in self.run.present if party not in connected]
+            if not missing and not line.running():
+                self._lost.clear()
+                return
+            left = len(self.run.present) - len(missing)
+            patience = self.wait if self.run.deadline is None else self.run.deadline
+            if missing and self.quorum is not None and left >= self.quorum and self._waited > patience:
+                for party in missing:
+                    self._leave_out(party, "describe", late=self.run.deadline is not None)
+                continue
+            what = f"waiting for {', '.join(missing)} to connect" if missing else "another run is under way; waiting"
+            self._patience(what)
+            time.sleep(PAUSE)
+
+    def _watch(self, line: Session, job: str) -> bool:
+        """Show how far the run is until it has ended; False where the aggregator knows nothing of it any more."""
+        silent: dict[str, float] = {}
+        last = time.monotonic()  # when it was last under way
+        while line.ended(job) is None:
+            status = line.status(job)
+            if status is not None or job in line.running():
+                last = time.monotonic()
+            elif time.monotonic() - last > FORGOTTEN:
+                return False
+            if status is not None and status["step"]:
+                self._starts = 0
+                self._show(status)
+                away = [p for p, entry in status["parties"].items() if entry["state"] == "silent"]
+                silent = {p: silent.get(p, time.monotonic()) for p in away}
+                back = line.back(silent)
+                if back and not self._stopped:
+                    self._tell(f"{', '.join(back)} is back; the run goes on with it")
+                    self._stopped = True
+                    line.abort(job)
+            time.sleep(PAUSE)
+        return True
+
+    def _show(self, status: dict[str, Any]) -> None:
+        step, parties = status["step"], status["parties"]
+        self.progress(status)
+        silent = [p for p, entry in parties.items() if entry["state"] in ("quiet", "silent")]
+        at_work = [p for p, entry in parties.items() if entry["state"] == "works"]
+        words = [f"{', '.join(at_work)} at work"] * bool(at_work)
+        words += [f"{', '.join(silent)} gives no sign of life"] * bool(silent)
+        self._tell(f"{step}: {'; '.join(words) or 'all have answered'}")
+
+    def _go_on(self, outcome: dict[str, Any]) -> None:
+        """Decide after a run that did not finish: again, without somebody, or not at all."""
+        if outcome["state"] == "lost":
+            self.say(outcome["error"])
+            for party in outcome["parties"]:
+                left = self.run.asked(training=outcome["step"] == "train")
+                if self.quorum is not None and len(left) - 1 >= self.quorum:
+                    self._leave_out(party, outcome["step"])
+                else:
+                    self._lost.add(party)
+            return
+        if outcome["state"] == "late":
+            self._without_the_late(outcome)
+            return
+        if outcome["state"] == "stopped":
+            raise FloraError("the run was stopped by somebody else; the same command goes on from here")
+        raise (InputError if outcome.get("input") else FloraError)(outcome["error"])
+
+    def _without_the_late(self, outcome: dict[str, Any]) -> None:
+        left = len(self.run.asked(training=False)) - len(outcome["parties"])
+        if self.quorum is None or left < self.quorum:
+            needed = "all are needed" if self.quorum is None else f"{self.quorum} are needed (--quorum)"
+            raise FloraError(f"{outcome['error']}; {left} have answered and {needed}")
+        self.say(outcome["error"])
+        for party in outcome["parties"]:
+            self._leave_out(party, outcome["step"], late=True)
+
+    def _leave_out(self, party: str, step: str, *, late: bool = False) -> None:
+        self.run = self.run.without(party, step, late=late)
+        self.say(f"going on without {party} (--quorum {self.quorum})")
+
+    def _could_not_start(self, status: str | None) -> None:
+        self._starts += 1
+        if self._starts == STARTS:
+            raise FloraError(f"the run could not be started ({status}); the aggregator's nvflare.log says why")
+        self._tell("the run could not be started; trying again")
+
+    @property
+    def _waited(self) -> float:
+        return time.monotonic() - self._since
+
+    def _patience(self, text: str) -> None:
+        self._tell(text)
+        if self._waited > self.wait:
+            raise FloraError(f"{text}: gave up after {self.wait:.0f} s (--wait)")
+
+    def _tell(self, text: str) -> None:
+        """Say a thing once."""
+        if text != self._said:
+            self._said = text
+            self.say(text)
+
+
+def run_for(kit: Kit, request: Request, parties: Sequence[str] | None = None) -> Run:
+    """Return the run of a request at a kit's consortium."""
+    consortium = kit.consortium
+    return Run(consortium.name, tuple(sorted(parties or consortium.parties)), request)

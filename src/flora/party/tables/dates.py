@@ -1,0 +1,94 @@
+"""Dates as numbers, by rules that are the same at every party: they look at the form of a date, never at the others.
+
+A year that comes first is followed by month and day. With points a date is day.month.year, as where points are used.
+With strokes or hyphens it may be either, so that ``parts-dmy`` or ``parts-mdy`` must say which.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from flora.errors import DataError
+from flora.party.tables.format import Dates, Say, unsaid
+
+DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([ T]\d{1,2}:\d{2}.*)?\s*")
+_FORM = re.compile(r"(\d{1,4})([-/.])(\d{1,2})[-/.](\d{1,4})")
+PARTS = ("year", "month", "weekday", "days")  # weekday: Monday is 0; days: since 1 January 1970
+LIKELY = 0.9  # of a column's values
+
+
+def are_dates(present: "pd.Series[Any]") -> bool:
+    """Return whether a column's values are dates, or times."""
+    if pd.api.types.is_datetime64_any_dtype(present) or pd.api.types.is_timedelta64_dtype(present):
+        return True
+    sample = present.iloc[:: max(1, len(present) // 100)].astype(str)
+    return bool(sample.map(lambda text: DATE.fullmatch(text) is not None).mean() > LIKELY)
+
+
+def with_date_parts(
+    table: pd.DataFrame, how: Dates, *, keep: Iterable[str] = (), wanted: Iterable[str] = (), say: Say = unsaid
+) -> pd.DataFrame:
+    """Return the table with four numbers in the place of each date; ``wanted`` are columns that a schema names."""
+    given = set(wanted)
+    for name in [str(column) for column in table.columns if column not in set(keep)]:
+        values = table[name]
+        present = values.dropna()
+        named = name not in given and any(f"{name}.{part}" in given for part in PARTS)
+        if not named and (how == "refuse" or present.empty or not are_dates(present)):
+            continue
+        if pd.api.types.is_timedelta64_dtype(values):
+            raise DataError(f"column {name!r}: it holds durations, not dates; turn them into numbers, or --drop {name}")
+        parts = _parts(name, values, how)
+        taken = sorted(set(parts) & set(table.columns))
+        if taken:
+            raise DataError(f"column {name!r}: its parts would be called like the column {taken[0]!r}")
+        table = pd.concat([table.drop(columns=name), pd.DataFrame(parts, index=table.index)], axis=1)
+        say(f"column {name!r}: dates, taken as {', '.join(parts)}")
+    return table
+
+
+def _parts(name: str, values: "pd.Series[Any]", how: Dates) -> "dict[str, pd.Series[Any]]":
+    dates = _parsed(name, values, how)
+    seconds = dates.dt.as_unit("s")  # nanoseconds end in the year 2262, and 9999 stands for "never" in many tables
+    days = (seconds - pd.Timestamp(0).as_unit("s")) // pd.Timedelta(days=1).as_unit("s")
+    found = (dates.dt.year, dates.dt.month, dates.dt.day_of_week, days)
+    return {f"{name}.{part}": column.astype(float) for part, column in zip(PARTS, found, strict=True)}
+
+
+def _parsed(name: str, values: "pd.Series[Any]", how: Dates) -> "pd.Series[Any]":
+    """Return each value's day, as written: a time of day and its zone are left out."""
+    if isinstance(values.dtype, pd.DatetimeTZDtype):
+        values = values.dt.tz_localize(None)
+    if pd.api.types.is_datetime64_any_dtype(values):
+        days: pd.Series[Any] = values.dt.normalize()
+        return days
+    found = pd.Series([None if pd.isna(v) else _day(name, str(v), how) for v in values], values.index, dtype="str")
+    days = pd.to_datetime(found, format="%Y-%m-%d", errors="coerce")
+    wrong = values[days.isna() & values.notna()]
+    if len(wrong) > (1 - LIKELY) * len(values):
+        raise DataError(f"column {name!r}: {len(wrong)} dates do not exist, such as {str(wrong.iloc[0])!r:.40}")
+    return days
+
+
+def _day(name: str, text: str, how: Dates) -> str | None:
+    """Return a date as year-month-day; None for what is no date, which is missing."""
+    form = _FORM.match(text.strip())
+    if form is None:
+        return None
+    first, sign, second, third = form.groups()
+    if len(first) == 4:
+        return f"{first}-{second}-{third}"
+    if sign != "." and how not in ("parts-dmy", "parts-mdy"):
+        raise DataError(
+            f"column {name!r}: {text!r:.40} may begin with the day or the month; "
+            f"say --dates parts-dmy or parts-mdy, the same at all parties"
+        )
+    day, month = (second, first) if sign != "." and how == "parts-mdy" else (first, second)
+    return f"{_full_year(third)}-{month}-{day}"
+
+
+def _full_year(year: str) -> str:
+    """Return a year of two digits as POSIX has it: 69 to 99 are of the last century."""
+    return year if len(year) > 2 else f"{'19' if int(year) >= 69 else '20'}{int(year):02d}"

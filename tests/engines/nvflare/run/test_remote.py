@@ -1,0 +1,188 @@
+"""A run followed from afar: submitted again where somebody was lost, without them where a quorum remains, or ended."""
+
+import json
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flora.engines.nvflare.consortium import Consortium, Kit
+from flora.engines.nvflare.run import remote as module
+from flora.engines.nvflare.run.job import Run
+from flora.engines.nvflare.run.remote import STARTS, Follower, run_for
+from flora.engines.nvflare.run.session import NoAggregatorError
+from flora.errors import FloraError, InputError
+from flora.program.request import Request
+from tests.program.test_result import result, trials
+
+KIT = Kit(Path(), "aggregator", "a", Consortium("hearts", "localhost", ("west", "north", "south")))
+
+
+class Line:
+    """An aggregator that answers by a script: an outcome for each run that is submitted."""
+
+    def __init__(self, folder: Path, outcomes: list[dict[str, Any] | None]) -> None:
+        self.folder, self.outcomes = folder, outcomes
+        self.runs: list[Run] = []
+        self.present = ["north", "south", "west"]
+        self.joins = False  # a run that somebody submitted before is under way
+
+    def under_way(self, run: Run) -> str | None:
+        if self.joins and not self.runs:
+            self.runs.append(run)
+            return "job-1"
+        return None
+
+    def connected(self, again: Collection[str] = ()) -> list[str]:
+        return self.present
+
+    def running(self) -> list[str]:
+        return []
+
+    def submit(self, run: Run) -> str:
+        self.runs.append(run)
+        return f"job-{len(self.runs)}"
+
+    def ended(self, job: str) -> str:
+        return "FINISHED"
+
+    def status(self, job: str) -> None:
+        return None
+
+    @contextmanager
+    def result(self, job: str) -> Iterator[Path | None]:
+        outcome = self.outcomes[len(self.runs) - 1]
+        if outcome is None:
+            yield None
+            return
+        place = self.folder / job
+        (place / "trials").mkdir(parents=True, exist_ok=True)
+        (place / "outcome.json").write_text(json.dumps({**outcome, "traffic": {}}))
+        if outcome["state"] == "finished":
+            (place / "result.json").write_text(result().to_text())
+            (place / "model.flora").write_bytes(b"model")
+            (place / "trials" / "00000.json").write_text(trials("a", 0.3).to_json())
+        yield place
+
+
+LOST = {"state": "lost", "error": "party 'south' was lost", "parties": ["south"], "step": "train"}
+DONE = {"state": "finished"}
+
+
+@pytest.fixture
+def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(module, "PAUSE", 0.0)
+
+    def make(outcomes: list[dict[str, Any] | None], **options: Any) -> tuple[Follower, Line, list[str]]:
+        line, said = Line(tmp_path, outcomes), list[str]()
+
+        @contextmanager
+        def session(_: Kit) -> Iterator[Line]:
+            yield line
+
+        monkeypatch.setattr(module, "session", session)
+        follower = Follower(KIT, run_for(KIT, Request()), said.append, lambda *_: None, **options)
+        return follower, line, said
+
+    return make
+
+
+def test_what_a_finished_run_left_comes_back(followed: Any) -> None:
+    follower, line, _ = followed([DONE])
+    found = follower.follow()
+    assert (found.result, found.model) == (result(), b"model")
+    assert [party.party for party in found.trials] == ["a"]
+    assert line.runs[0].parties == ("north", "south", "west")
+
+
+def test_a_lost_party_is_waited_for_and_the_run_submitted_again(followed: Any) -> None:
+    follower, line, said = followed([LOST, DONE])
+    follower.follow()
+    assert [run.left_out for run in line.runs] == [{}, {}]
+    assert "party 'south' was lost" in said
+
+
+def test_with_a_quorum_the_run_goes_on_without_it(followed: Any) -> None:
+    follower, line, said = followed([LOST, DONE], quorum=2)
+    follower.follow()
+    assert [run.left_out for run in line.runs] == [{}, {"south": "training"}]
+    assert "going on without south (--quorum 2)" in said
+
+
+LATE = {"state": "late", "error": "party 'south' has not answered", "parties": ["south"], "step": "search"}
+
+
+def test_with_a_quorum_the_run_goes_on_without_who_is_late(followed: Any) -> None:
+    follower, line, said = followed([LATE, DONE], quorum=2)
+    follower.follow()
+    assert [run.left_out for run in line.runs] == [{}, {"south": "late"}]
+    assert line.runs[1].asked(training=False) == ["north", "west"]
+    assert "party 'south' has not answered" in said
+
+
+@pytest.mark.parametrize(("quorum", "words"), [(None, "2 have answered and all are"), (3, "3 are needed")])
+def test_too_many_who_are_late_end_the_run(followed: Any, quorum: int | None, words: str) -> None:
+    with pytest.raises(FloraError, match=rf"party 'south' has not answered; .*{words}"):
+        followed([LATE], quorum=quorum)[0].follow()
+
+
+def test_who_does_not_come_is_left_out_after_a_while(followed: Any) -> None:
+    follower, line, _ = followed([DONE], quorum=2, wait=-1.0)
+    line.present = ["north", "west"]
+    follower.follow()
+    assert [run.left_out for run in line.runs] == [{"south": "run"}]
+    follower, line, _ = followed([DONE], quorum=2)
+    follower.run = replace(follower.run, deadline=1e-9)
+    line.present = ["north", "west"]
+    follower.follow()
+    assert [run.left_out for run in line.runs] == [{"south": "late"}]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "words"),
+    [
+        ({"state": "failed", "error": "the space is bad", "input": True}, InputError, "the space is bad"),
+        ({"state": "failed", "error": "broken", "input": False}, FloraError, "broken"),
+        ({"state": "stopped"}, FloraError, "stopped by somebody else"),
+    ],
+)
+def test_what_ends_a_run_for_good_is_raised(
+    followed: Any, outcome: dict[str, Any], kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=words):
+        followed([outcome])[0].follow()
+
+
+def test_a_run_that_was_about_to_stop_when_we_joined_it_is_begun_again(followed: Any) -> None:
+    follower, line, said = followed([{"state": "stopped"}, DONE])
+    line.joins = True
+    follower.follow()
+    assert len(line.runs) == 2
+    assert "the run is under way already; following it" in said
+
+
+def test_a_run_that_cannot_begin_is_tried_a_few_times(followed: Any) -> None:
+    follower, line, _ = followed([None] * STARTS)
+    with pytest.raises(FloraError, match="could not be started"):
+        follower.follow()
+    assert len(line.runs) == STARTS
+
+
+def test_patience_ends(followed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    follower, line, said = followed([DONE], wait=-1.0)
+    line.present = ["north"]
+    with pytest.raises(FloraError, match="waiting for south, west to connect: gave up after"):
+        follower.follow()
+
+    @contextmanager
+    def nobody(_: Kit) -> Iterator[None]:
+        raise NoAggregatorError("the aggregator does not answer")
+        yield
+
+    monkeypatch.setattr(module, "session", nobody)
+    with pytest.raises(FloraError, match="the aggregator does not answer; waiting for it: gave up"):
+        follower.follow()
+    assert said[-1].startswith("the aggregator does not answer")

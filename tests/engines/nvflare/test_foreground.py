@@ -50,6 +50,15 @@ def test_a_question_waits_for_its_answer(foreground: Foreground, yes: bool) -> N
     assert foreground.question() is None
 
 
+def test_a_question_that_was_answered_is_not_asked_again_when_its_answer_has_gone(foreground: Foreground) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(foreground.ask, "one?", never)
+        foreground.answer(asked(foreground)[0], yes=True)
+        assert waiting.result(timeout=5)
+    foreground.answer("another", yes=True)
+    assert foreground.question() is None
+
+
 def test_the_answer_of_an_earlier_question_counts_for_nothing(foreground: Foreground) -> None:
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(foreground.ask, "one?", never)

@@ -65,13 +65,15 @@ class Foreground:
 
     def ask(self, text: str, stopped: Callable[[], bool]) -> bool:
         """Show a text, and wait for the person's yes or no."""
-        self._answer.unlink(missing_ok=True)
         name = f"{os.getpid()}-{time.monotonic_ns()}"
         _write(self._question, {"name": name, "text": text})
-        while (answer := _read(self._answer)) is None or answer.get("name") != name:
-            if stopped():
-                raise FloraError("the run was stopped before there was an answer")
-            time.sleep(0.2)
+        try:
+            while (answer := _read(self._answer)) is None or answer.get("name") != name:
+                if stopped():
+                    raise FloraError("the run was stopped before there was an answer")
+                time.sleep(0.2)
+        finally:
+            self._question.unlink(missing_ok=True)  # or it is asked again, where its answer makes way for the next one
         return answer.get("yes") is True
 
     def question(self) -> tuple[str, str] | None:

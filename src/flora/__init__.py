@@ -44,7 +44,7 @@ _HOME = {
     "fit_surface": "aggregator.surface",
     "load": "outcome.loaded",
     "recommend": "aggregator.recommend",
-    "search_locally": "party.search",
+    "search_locally": "party.local_search.search",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605  (one list, not two)
 

@@ -28,7 +28,7 @@ from flora.engines.nvflare.guard.rules import JOB
 from flora.engines.nvflare.kits.adoption import adopt
 from flora.engines.nvflare.kits.renewal import request_certificate, request_in
 from flora.engines.nvflare.run.collective import CellCollective, header_of, message
-from flora.engines.nvflare.run.hub import Call, Hub, call_from_headers, call_to_headers
+from flora.engines.nvflare.run.hub import KINDS, Call, Hub, call_from_headers, call_to_headers
 from flora.engines.nvflare.run.job import Run
 from flora.engines.nvflare.run.session import read_outcome
 from flora.engines.nvflare.run.site_settings import SiteSettings
@@ -306,7 +306,7 @@ def _quietly(call: Callable[[], Any]) -> None:
 
 def _calls() -> list[bytes]:
     """Return calls of the collective: a header as JSON, and the data in base64."""
-    calls = [Call(7, 0, "sum", (2,)), Call(7, 0, "gather"), Call(7, 0, "again"), Call(7, 0, "add", (1, 2))]
+    calls = [Call(7, 0, "add", (2,)), Call(7, 0, "gather"), Call(7, 0, "again"), Call(7, 0, "add", (1, 2))]
     data = [bytes(16), b"abc", b"", bytes(16)]
     return [
         json.dumps({**call_to_headers(call), "data": base64.b64encode(part).decode()}).encode()
@@ -324,13 +324,15 @@ def _call(data: bytes, _: Path) -> None:
     call = call_from_headers(header_of(Carrier({"flora": json.dumps(document)})))
     own = hub.receive("b", "b", call, payload)
     for honest in ("a", "c"):
-        kind = call.kind if call.kind in ("sum", "max", "add", "gather") else "sum"
+        kind = call.kind if call.kind in KINDS else "add"
         shape = () if kind == "gather" else (2,)
         reply = hub.receive(honest, honest, Call(7, 0, kind, shape), b"abc" if kind == "gather" else bytes(16))
         answered += [] if reply is None else [(honest, reply.state)]
     answered += [] if own is None else [("b", own.state)]
     assert {state for _, state in answered} <= {"ok", "over", "wait"}
-    if call.kind != "again":  # who repeats a call that it never made is told so by the clock
+    if call.step < hub.step:  # a message that was under way for long: it is answered, and ends nothing for the others
+        assert answered == [("b", "over")]
+    elif call.kind != "again":  # who repeats a call that it never made is told so by the clock
         assert {address for address, _ in answered} == {"a", "b", "c"}
 
 

@@ -61,7 +61,7 @@ class WatchedKit:
         self._session = self._session or self._line.enter_context(session(self.kit))
         return next((found for job in self._session.running() if (found := self._session.status(job))), None)
 
-    def trials(self, live: Live) -> list[PartyTrials]:  # noqa: ARG002  (Watched's signature)
+    def trials(self, live: Live) -> list[PartyTrials]:  # noqa: ARG002  (WatchedRun's signature)
         """Return what the parties have sent."""
         return newest_search(self.kit.state / "runs")[2]
 

@@ -34,7 +34,7 @@ def add_address(parser: Any) -> None:
     parser.add_argument("--port", type=int, default=PORT, metavar="N", help="of the page; 0 for any (%(default)s)")
 
 
-class Watched(Protocol):
+class WatchedRun(Protocol):
     """A run that may go on."""
 
     @property
@@ -99,7 +99,7 @@ class WatchedFolder:
 class Watch:
     """Looks at a run again and again, and keeps what a page shows of it."""
 
-    run: Watched
+    run: WatchedRun
     now: dict[str, Any] = field(default_factory=lambda: {"line": pages.WAITING, "steps": "", "surface": ""})
     page: str | None = None  # of the finished run
     _forming: Forming | None = None
@@ -179,7 +179,7 @@ def handler_of(watch: Watch, known: Callable[[str], bool]) -> type[BaseHTTPReque
 
 
 @contextmanager
-def served(run: Watched, host: str = HOST, port: int = PORT) -> Iterator[str]:
+def served(run: WatchedRun, host: str = HOST, port: int = PORT) -> Iterator[str]:
     """Serve a run's page until the block ends; gives its address."""
     watch, over = Watch(run), Event()
     names = {"localhost", "127.0.0.1", "[::1]", host}
@@ -217,7 +217,7 @@ def _is_everywhere(host: str) -> bool:
         return host == ""
 
 
-def watch_until_stopped(run: Watched, host: str, port: int, say: Callable[[str], None]) -> None:
+def watch_until_stopped(run: WatchedRun, host: str, port: int, say: Callable[[str], None]) -> None:
     """Serve a run's page until Ctrl-C."""
     os.nice(NICENESS)
     with served(run, host, port) as address:

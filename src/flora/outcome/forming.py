@@ -7,7 +7,7 @@ from flora.aggregator.recommend import recommend
 from flora.aggregator.surface import fit_surface
 from flora.models import FAMILIES, family_of
 from flora.outcome.live import Live
-from flora.outcome.report.analysis import Survey
+from flora.outcome.report.analysis import SurfaceView
 from flora.problem.path import family_path
 from flora.problem.plan import SearchPlan
 from flora.problem.trials import PartyTrials, Trial
@@ -20,7 +20,7 @@ class Forming:
     """What is known so far."""
 
     trials: tuple[PartyTrials, ...]  # sorted by party
-    survey: Survey | None  # None: too few trials for a surface
+    survey: SurfaceView | None  # None: too few trials for a surface
 
     @property
     def count(self) -> int:
@@ -49,4 +49,4 @@ def forming(live: Live, trials: Sequence[PartyTrials]) -> Forming:
     tried = [trial.config for party in enough for trial in party.trials]
     found = recommend(surface, space, live.seed, start=tried)
     path = family_path(space, family_of(live.family)) if live.family in FAMILIES else None
-    return Forming(ordered, Survey(enough, space, surface, found.measured, live.seed, live.regressor, path))
+    return Forming(ordered, SurfaceView(enough, space, surface, found.measured, live.seed, live.regressor, path))

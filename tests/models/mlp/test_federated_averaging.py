@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from flora.core.collective import Alone, Collective
 from flora.core.threads import in_step
 from flora.models.mlp.family import SETTINGS
-from flora.models.mlp.federated_averaging import Part, Score, Standing, average, learners_of
+from flora.models.mlp.federated_averaging import Part, RoundScore, Standing, average, learners_of
 from flora.models.rows import Rows
 from flora.problem.schema import Schema, Task
 from flora.randomness import derived_seed
@@ -123,7 +123,7 @@ def test_the_best_round_stands_and_the_patience_begins_anew_with_each_gain() -> 
     standing = Standing(np.zeros(0))
     stands = []
     for number, fit in enumerate([0.5, 0.5, 0.6, 0.60001, 0.4], 1):
-        standing = standing.after(number, np.array([float(number)]), Score(fit, -1.0), tol=0.01)
+        standing = standing.after(number, np.array([float(number)]), RoundScore(fit, -1.0), tol=0.01)
         stands.append((standing.round, standing.weights[0], standing.stale))
     assert stands == [(1, 1, 0), (1, 1, 1), (3, 3, 0), (4, 4, 1), (4, 4, 2)]
     assert standing.after(6, np.array([6.0]), None, 0.01).round == 6  # nobody can tell: the last
@@ -133,6 +133,6 @@ def test_a_gain_in_likelihood_is_one_and_breaks_ties_but_right_answers_decide() 
     standing = Standing(np.zeros(0))
     stands = []
     for number, score in enumerate([(0.9, -0.5), (0.9, -0.4), (0.9, -0.395), (0.89, -0.2), (0.89, -0.3)], 1):
-        standing = standing.after(number, np.array([float(number)]), Score(*score), tol=0.01)
+        standing = standing.after(number, np.array([float(number)]), RoundScore(*score), tol=0.01)
         stands.append((standing.round, standing.stale))
     assert stands == [(1, 0), (2, 0), (3, 1), (3, 0), (3, 1)]

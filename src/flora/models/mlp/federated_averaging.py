@@ -46,7 +46,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Score:
+class RoundScore:
     """What all parties' validation rows say about some weights; more is better."""
 
     fit: float = -math.inf  # the share of right answers, or minus the mean squared error
@@ -59,11 +59,11 @@ class Standing:
 
     weights: Floats
     round: int = 0  # the one that made these weights, from 1
-    score: Score = Score()
+    score: RoundScore = RoundScore()
     likelihood: float = -math.inf  # the highest so far, of any round
     stale: int = 0  # rounds since the last gain
 
-    def after(self, number: int, weights: Floats, score: Score | None, tol: float) -> "Standing":
+    def after(self, number: int, weights: Floats, score: RoundScore | None, tol: float) -> "Standing":
         """Return where the training stands after one more round; its score is None where nobody could tell it.
 
         Either is a gain, of right answers or of their likelihood: where classes are of unlike size, a network has to
@@ -122,7 +122,7 @@ class Learner:
         return self.kept.weight * self.steps.weights
 
     def score(self, weights: Floats) -> Floats:
-        """Return what :class:`Score` is made of, summed over the validation rows, and then what they weigh: (3,).
+        """Return what :class:`RoundScore` is made of, summed over the validation rows, and then what they weigh: (3,).
 
         The target has variance 1, so what the mean squared error leaves of 1 is R2: its differences are the same.
         """
@@ -161,10 +161,10 @@ class Learners:
         own = sum(learner.kept.weight for learner in self.own)
         return fixed_point_sum(np.stack(shares), own * most, self.weight * most, collective) / self.weight
 
-    def score(self, weights: Floats, collective: Collective) -> Score | None:
+    def score(self, weights: Floats, collective: Collective) -> RoundScore | None:
         """Return what all parties' validation rows say; None where there are none."""
         fit, likelihood, count = pooled_sums(np.stack([learner.score(weights) for learner in self.own]), collective)
-        return Score(float(fit / count), float(likelihood / count)) if count else None
+        return RoundScore(float(fit / count), float(likelihood / count)) if count else None
 
 
 def learners_of(

@@ -41,7 +41,7 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Survey:
+class SurfaceView:
     """A surface, the trials that it was learnt from, and the config on it that is looked at."""
 
     trials: tuple[PartyTrials, ...]  # sorted by party
@@ -130,7 +130,7 @@ class Survey:
 
 
 @dataclass(frozen=True)
-class Analysis(Survey):
+class Analysis(SurfaceView):
     """A finished run, with its surface learnt again from the parties' trials."""
 
     result: Result

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flora.outcome.numbers import number
-from flora.outcome.report.analysis import Slice, Survey
+from flora.outcome.report.analysis import Slice, SurfaceView
 from flora.outcome.report.axes import Axis, round_ticks, short
 from flora.outcome.report.markup import Html, element
 from flora.outcome.report.plot import (
@@ -84,14 +84,14 @@ def drawn(party: PartyTrials, path: Path | None, parties: int) -> list[Trial]:
     return [trial for k, trial in enumerate(found) if k in even or trial is best]
 
 
-def loss_scale(run: Survey) -> Extent:
+def loss_scale(run: SurfaceView) -> Extent:
     """Return the range of the trials' losses; a failed fit's loss of thousands would leave nothing to be seen."""
     losses = sorted(trial.loss for party in run.trials for trial in party.trials)
     wild = losses[-1] > 10 * abs(losses[0]) + 1
     return Extent.over([losses[0], losses[int(0.98 * (len(losses) - 1))] if wild else losses[-1]])
 
 
-def trials(run: Survey, place: int) -> Html:
+def trials(run: SurfaceView, place: int) -> Html:
     """Return the losses of all parties' trials along one HP."""
     axis, scale, count = run.axes[place], loss_scale(run), len(run.trials)
     name = axis.parameter.name
@@ -109,14 +109,14 @@ def trials(run: Survey, place: int) -> Html:
     return plot(f"trials-{place}", Side(short(name, 40), axis.ticks), up, *uprights(run, axis), *groups, words=words)
 
 
-def uprights(run: Survey, axis: Axis) -> list[Html]:
+def uprights(run: SurfaceView, axis: Axis) -> list[Html]:
     """Return lines at the recommendation and, dashed, at the default."""
     name = axis.parameter.name
     known = [(run.measured, "chosen"), *([(run.space.default, "default")] if run.space.default else [])]
     return [upright(x, f"at {kind}") for config, kind in known for x in axis.places([config[name]])]
 
 
-def slices(run: Survey, pieces: Sequence[Slice]) -> list[tuple[str, Html]]:
+def slices(run: SurfaceView, pieces: Sequence[Slice]) -> list[tuple[str, Html]]:
     """Return the surface along each HP, with one standard deviation of the belief either side, under its title."""
     lows = [float((piece.losses - piece.errors).min()) for piece in pieces]
     highs = [float((piece.losses + piece.errors).max()) for piece in pieces]
@@ -125,7 +125,7 @@ def slices(run: Survey, pieces: Sequence[Slice]) -> list[tuple[str, Html]]:
     return [(f"Along {short(p.axis.parameter.name, 40)}", _slice(run, p, k, scale, up)) for k, p in enumerate(pieces)]
 
 
-def _slice(run: Survey, piece: Slice, place: int, scale: Extent, up: Side) -> Html:
+def _slice(run: SurfaceView, piece: Slice, place: int, scale: Extent, up: Side) -> Html:
     axis, xs = piece.axis, piece.axis.places(piece.values)
     middle = scale.places(piece.losses)
     low, high = scale.places(piece.losses - piece.errors), scale.places(piece.losses + piece.errors)
@@ -148,7 +148,7 @@ def _upright_bar(x: float, low: float, high: float) -> Html:
     )  # fmt: skip
 
 
-def regions(run: Survey) -> list[tuple[str, Html]]:
+def regions(run: SurfaceView) -> list[tuple[str, Html]]:
     """Return where each party's own surface is lowest, along each HP, under its title."""
     best, names = run.best_regions(), [party.party for party in run.trials]
     found = []
@@ -158,7 +158,7 @@ def regions(run: Survey) -> list[tuple[str, Html]]:
     return found
 
 
-def _region(run: Survey, axis: Axis, place: int, values: Sequence[Sequence[Any]], names: Sequence[str]) -> Html:
+def _region(run: SurfaceView, axis: Axis, place: int, values: Sequence[Sequence[Any]], names: Sequence[str]) -> Html:
     count = len(names)
     ys = [1 - (k + 0.5) / count for k in range(count)]
     marks: list[Html] = []
@@ -187,7 +187,7 @@ def region_text(axis: Axis, values: Sequence[Any]) -> str:
     return ", ".join(f"{short(number(value), 40)} {count / len(values):.0%}" for value, count in common)
 
 
-def agreement(run: Survey) -> Html:
+def agreement(run: SurfaceView) -> Html:
     """Return the rank correlation of each two parties' surfaces, as cells that are darker where they agree."""
     matrix, names = run.agreement(), [party.party for party in run.trials]
     count = len(names)
@@ -230,7 +230,7 @@ def importance_strip(alone: float, total: float, most: float) -> Html:
     )
 
 
-def trial_texts(run: Survey) -> list[list[str]]:
+def trial_texts(run: SurfaceView) -> list[list[str]]:
     """Return what is said of each drawn trial, by party."""
     names = [axis.parameter.name for axis in run.axes][:6]
     count = len(run.trials)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flora.outcome.numbers import number
-from flora.outcome.report.analysis import Matrix, Survey
+from flora.outcome.report.analysis import Matrix, SurfaceView
 from flora.outcome.report.axes import Axis, short
 from flora.outcome.report.charts import drawn, party_kind, party_symbol
 from flora.outcome.report.markup import Html, element
@@ -60,7 +60,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def chosen_axes(run: Survey) -> tuple[int, int]:
+def chosen_axes(run: SurfaceView) -> tuple[int, int]:
     """Return the two HPs that matter most, in their order: these are drawn first."""
     names = run.space.names
     totals = [run.importance[names.index(axis.parameter.name)].total for axis in run.axes]
@@ -68,7 +68,7 @@ def chosen_axes(run: Survey) -> tuple[int, int]:
     return first, second
 
 
-def map_data(run: Survey) -> dict[str, Any]:
+def map_data(run: SurfaceView) -> dict[str, Any]:
     """Return all that the page's script needs to draw another two HPs."""
     grids, maps = run.map_grids(), run.maps()
     places = [axis.places(grid) for axis, grid in zip(run.axes, grids, strict=True)]
@@ -98,7 +98,7 @@ def map_data(run: Survey) -> dict[str, Any]:
     }
 
 
-def drawn_map(run: Survey, data: dict[str, Any], axes: tuple[int, int]) -> Html:
+def drawn_map(run: SurfaceView, data: dict[str, Any], axes: tuple[int, int]) -> Html:
     """Return the map over two HPs, the first across, with all parties' trials."""
     i, j = axes
     across, up = (Side(short(data["names"][k], 40), run.axes[k].ticks) for k in axes)

@@ -6,7 +6,7 @@ from typing import Any
 from flora.aggregator.surfaces import surface_kind
 from flora.outcome.explain import grown_words
 from flora.outcome.numbers import NONE, decimals, number, signed_with_error, with_error
-from flora.outcome.report.analysis import Analysis, Slice, Survey
+from flora.outcome.report.analysis import Analysis, Slice, SurfaceView
 from flora.outcome.report.charts import MOST_MARKS, MOST_TRIALS, fits, panel_grid, party_kind, slices, trials
 from flora.outcome.report.confirmation import candidates, gains, trained
 from flora.outcome.report.glossary import term
@@ -94,7 +94,7 @@ MARKS = (  # the class, the sign and the words of each
 )
 
 
-def legend(run: Survey, first: Sequence[tuple[str, str, str]] = MARKS) -> Html:
+def legend(run: SurfaceView, first: Sequence[tuple[str, str, str]] = MARKS) -> Html:
     """Return what the marks mean; those of the parties come last."""
     count, marks = len(run.trials), list(first)
     if count <= MOST_MARKS:
@@ -108,7 +108,7 @@ def legend(run: Survey, first: Sequence[tuple[str, str, str]] = MARKS) -> Html:
     return element("ul", *items, class_="legend")
 
 
-def _trial_words(run: Survey) -> list[Any]:
+def _trial_words(run: SurfaceView) -> list[Any]:
     words: list[Any] = [
         "Each mark is a ",
         term("trial"),
@@ -162,7 +162,7 @@ def surface(run: Analysis, pieces: Sequence[Slice], data: dict[str, Any] | None)
     )
 
 
-def drawn_surface(run: Survey, data: dict[str, Any] | None) -> list[Html]:
+def drawn_surface(run: SurfaceView, data: dict[str, Any] | None) -> list[Html]:
     """Return the map with its choices, its key and its numbers; a sentence where there is one HP only."""
     if data is None:
         return [element("p", "There is one hyper-parameter, so the slice below is the whole surface.")]

@@ -32,7 +32,7 @@ SILENCE = 60.0  # seconds without an order after which a run's process is taken 
 
 
 @dataclass(frozen=True)
-class Order:
+class HubOrder:
     """What a run's process says of its exchange."""
 
     what: Literal["begin", "look", "end"]
@@ -92,7 +92,7 @@ class Adder:
         """Follow an order of a run's process: the guard lets nobody else's through."""
         run = run_of(str(request.get_header(MessageHeaderKey.ORIGIN)), SERVER)
         try:
-            order = read(Order, header_of(request))
+            order = read(HubOrder, header_of(request))
             if not run:
                 raise WireError("only a run's own process begins and ends its sums")
             state = self._follow(run, order)
@@ -110,7 +110,7 @@ class Adder:
             if monotonic() - exchange.heard > SILENCE:
                 exchange.hub.close("the run's process at the aggregator gives no sign of life")
 
-    def _follow(self, run: str, order: Order) -> State:
+    def _follow(self, run: str, order: HubOrder) -> State:
         with self._lock:
             if order.what == "begin":
                 self._end_all("another step has begun")  # the aggregator has one run at a time, and a run one step
@@ -149,20 +149,20 @@ class FarHub:
     def begun(cls, cell: Any, step: int, parties: Sequence[str]) -> Self | None:
         """Begin an exchange; None where nobody there adds up, as in a network that NVFlare alone has set up."""
         made = cls(cell)
-        return made if made._ordered(Order("begin", step, tuple(parties))) else None
+        return made if made._ordered(HubOrder("begin", step, tuple(parties))) else None
 
     def tick(self) -> None:
         """Say that the run's process is there, and hear how the exchange is. To be called every second or so."""
-        self.missed = 0 if self._ordered(Order("look")) else self.missed + 1
+        self.missed = 0 if self._ordered(HubOrder("look")) else self.missed + 1
         if self.missed == TRIES:
             self.over = self.over or "the aggregator's first process does not answer"
 
     def close(self, reason: str) -> None:
         """Exchange nothing more: who waits, or comes later, is told why."""
-        self._ordered(Order("end", reason=one_line(reason)[:1000]))
+        self._ordered(HubOrder("end", reason=one_line(reason)[:1000]))
         self.over = self.over or reason
 
-    def _ordered(self, order: Order) -> bool:
+    def _ordered(self, order: HubOrder) -> bool:
         """Give an order and take over the answer; False where there is none."""
         sent = message(to_document(order))
         received = self.cell.send_request(CHANNEL, ORDER, SERVER, sent, timeout=ORDER_SECONDS, optional=True)

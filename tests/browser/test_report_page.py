@@ -30,6 +30,12 @@ MAP = """() => {
 }"""
 
 
+DOTS = """dots => dots.map(dot => {
+    const box = dot.getBoundingClientRect(), line = dot.ownerSVGElement.getBoundingClientRect();
+    return (box.left + box.right) / 2 - line.left - parseFloat(dot.getAttribute("x")) / 100 * line.width;
+})"""
+
+
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Reports of very different runs, as files."""
@@ -59,6 +65,13 @@ def test_draws_every_chart_in_silence_without_network_or_overflow(
     assert found.page.evaluate("() => document.documentElement.scrollWidth") == width
     ends = "charts => charts.map(chart => chart.getBoundingClientRect().right)"
     assert max(found.page.eval_on_selector_all(".chart", ends)) <= width
+
+
+def test_a_gains_dot_stands_where_the_gain_is(opened: Open, files: dict[str, Path]) -> None:
+    """All of it: a larger dot that is scaled about a wrong place stands beside its line."""
+    aside: list[float] = opened(files["tuned"], 1280).page.eval_on_selector_all("td .dot.all, td .dot.own", DOTS)
+    assert len(aside) == 4
+    assert max(map(abs, aside)) < 1
 
 
 class TestMap:

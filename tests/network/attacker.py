@@ -54,7 +54,7 @@ def attack(cell: Any, asked: dict[str, Any]) -> list[dict[str, Any]]:
     reading = [one for one in found if getattr(one[3], "topic", "").startswith("sys.")]
     answers = []
     for part in (reading, [one for one in found if one not in reading]):  # what is deleted cannot be read any more
-        with ThreadPoolExecutor(200) as pool:
+        with ThreadPoolExecutor(500) as pool:  # most wait for an answer that never comes
             answers += list(pool.map(lambda one: _send(cell, one), part))
     for target in targets:
         for claim in asked["claims"]:

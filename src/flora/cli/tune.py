@@ -32,9 +32,7 @@ from flora.program.result import Result, result_of
 from flora.program.single_shot import Outcome, single_shot
 
 if TYPE_CHECKING:
-    from flora.party.tables.table import Table
-
-    pass  # what sees rows is imported where a command runs
+    from flora.party.tables.table import Table  # what sees rows is imported where a command runs
 
 ENGINE = "threads"
 NOTHING = CarriedFiles(())
@@ -132,6 +130,12 @@ def add_arguments(parser: Any) -> None:
         metavar="FILE",
         help="files of an exchange before: what is in them is not asked for again, and the training follows",
     )
+    _add_network(parser)
+    parser.add_argument("--out", type=Path, default=Path("flora-run"), help="the folder of the run (%(default)s)")
+    add_json(parser)
+
+
+def _add_network(parser: Any) -> None:
     network = parser.add_argument_group("across machines")
     network.add_argument("--project", type=Path, metavar="KIT", help="ask the parties of this kit's consortium")
     network.add_argument("--quorum", type=int, metavar="N", help="go on without lost parties while N remain (all)")
@@ -144,8 +148,6 @@ def add_arguments(parser: Any) -> None:
     network.add_argument(
         "--wait", type=float, default=600.0, metavar="S", help="seconds to wait for who is not there (%(default)g)"
     )
-    parser.add_argument("--out", type=Path, default=Path("flora-run"), help="the folder of the run (%(default)s)")
-    add_json(parser)
 
 
 def run(parsed: Namespace) -> dict[str, Any]:

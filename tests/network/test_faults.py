@@ -9,10 +9,12 @@ import pytest
 
 from flora.party.audit import verify
 from tests.network.conftest import Network, Open, answer_of, bytes_of
+from tests.network.link import Link, for_seconds
 
 pytestmark = pytest.mark.network
 
-LONG_SEARCH = ["--model", "mlp", "--trials", "8", "--cv", "3", "--seed", "3", "--trainings", "1"]
+TRIALS = 24  # a search that goes on while it is killed
+LONG_SEARCH = ["--model", "mlp", "--trials", str(TRIALS), "--cv", "3", "--seed", "3", "--trainings", "1"]
 LONG_TRAINING = ["--model", "hgb", "--trials", "2", "--cv", "2", "--seed", "5"]
 
 
@@ -41,7 +43,7 @@ def test_a_party_killed_in_the_search_goes_on_where_it_was(opened: Open) -> None
     network = opened().start()
     run = network.tune("out", *LONG_SEARCH)
     south = network.commands["south"]
-    south.until("search: 3 of 8")
+    south.until(f"search: 3 of {TRIALS}")
     south.kill()
     kept = trials_kept(network, "south")
     assert kept >= 3
@@ -70,6 +72,21 @@ def test_a_party_killed_in_the_training_is_named_and_the_training_begins_again_w
     assert run.wait() == 0, run.text
     for party in network.consortium.parties:  # no party searched twice
         assert network.commands[party].text.count("search: 0 of 2") == 1
+    assert_same(network, "out", alone)
+
+
+def test_a_party_cut_off_while_a_run_ends_is_asked_again(opened: Open) -> None:
+    network, link = opened({"north": 80, "south": 60}), Link().start()
+    network.aggregator()
+    network.party("north", environment=link.environment)
+    network.party("south")
+    run = network.tune("out", *LONG_TRAINING)
+    network.commands["north"].until("train: begins")
+    for_seconds(link.while_lost, 12.0)  # the run ends in the meantime, and north cannot hear of it
+    alone = network.in_process("alone", *LONG_TRAINING, parties=["north", "south"])
+    assert run.wait(300) == 0, run.text  # NVFlare would wait for north's word on that run for 900 s
+    assert "party 'north' was lost in the step 'train'" in run.text
+    link.close()
     assert_same(network, "out", alone)
 
 
@@ -125,7 +142,7 @@ def test_a_paused_and_a_late_party_hold_up_the_run_and_no_more(opened: Open) -> 
     run.until("waiting for west to connect", "waiting for south, west to connect")
     network.party("west")
     south = network.commands["south"]
-    south.until("search: 2 of 8")
+    south.until(f"search: 2 of {TRIALS}")
     south.send(signal.SIGSTOP)
     run.until("south gives no sign of life", "party 'south' was lost")
     south.send(signal.SIGCONT)
@@ -180,7 +197,7 @@ def test_ask_shows_what_leaves_and_a_no_keeps_it(opened: Open) -> None:
 def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(opened: Open) -> None:
     network = opened({"north": 60, "south": 60}).start()
     run = network.tune("out", *LONG_SEARCH)
-    network.commands["north"].until("search: 1 of 8")
+    network.commands["north"].until(f"search: 1 of {TRIALS}")
     run.running.send_signal(signal.SIGINT)
     assert run.wait() == 1
     assert "stopped; what is done is kept" in run.text

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.network.capture import Capture
+from tests.network.capture import Capture, is_of_others
 from tests.network.conftest import Network, answer_of, bytes_of
 
 pytestmark = pytest.mark.network
@@ -94,6 +94,7 @@ def test_nothing_travels_in_the_clear(shared: Network, capture: Capture | None) 
     inward = [line for line in capture.bytes_of if line[1] == port]
     assert sum(capture.bytes_of[line] for line in inward) > 100_000
     assert {capture.opening[line][:2] for line in inward} == {b"\x16\x03"}  # every line begins with a TLS hello
+    assert not any(map(is_of_others, inward))  # or what went by on them would not count
     assert capture.seen == set()
 
     with socket.create_server(("127.0.0.1", 0)) as server:  # what does travel so is seen

@@ -31,6 +31,8 @@ LOG = "nvflare.log"
 MOST_LOG = 20 * 2**20
 RESTARTS, SOON = 3, 20.0  # so many ends within so many seconds each are no accident
 PR_SET_PDEATHSIG = 1
+# A run's outcome is there before its processes end. NVFlare would wait 900 s for a party that was cut off at that moment.
+ENVIRONMENT = {"PYTHONSAFEPATH": "1", "MALLOC_ARENA_MAX": "4", "NVFLARE_CLIENT_OUTCOME_WAIT_TIMEOUT": "5"}
 CONNECTED, READY = "connected to the aggregator", "ready for the parties"
 LOST = re.compile(r"cannot send to 'server': target_unreachable")
 CALM = 8.0  # seconds without such a line after which the aggregator is there again; a party calls every three
@@ -95,7 +97,7 @@ class Service:
             self._process = subprocess.Popen(  # noqa: S603  (our own command)
                 _command(self.kit),
                 cwd=self.kit.path,
-                env={**os.environ, "PYTHONSAFEPATH": "1", "MALLOC_ARENA_MAX": "4"},
+                env={**os.environ, **ENVIRONMENT},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

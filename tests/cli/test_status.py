@@ -12,6 +12,7 @@ from flora.cli.status import WatchedKit
 from flora.core.codec import to_document
 from flora.engines.nvflare.consortium import Consortium, Kit
 from flora.engines.nvflare.run.session import NoAggregatorError
+from flora.outcome.report import live as pages
 from flora.problem.messages import Search, SearchReply
 from flora.problem.trials import PartyTrials, Trial
 from flora.problem.wire import reply_text
@@ -68,4 +69,8 @@ def test_a_consortiums_run_is_watched_at_the_aggregators_kit(tmp_path: Path, mon
     ]
     assert live.steps[-1].words == "search"
     assert watched.trials(live) == [sent.trials]
+    line.says = [{"step": "train", "number": 3, "parties": parties, "training": 2, "fold": 0, "folds": 5}]
+    training = watched.live()
+    assert training is not None
+    assert pages.line(training).startswith("training 2 of 11, iteration 5 of at most 5")
     assert watched.live() is None  # the aggregator has gone

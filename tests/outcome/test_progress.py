@@ -18,12 +18,21 @@ from flora.program.single_shot import Outcome, single_shot
 from tests.conftest import two_moons
 
 
-def followed(progress: RunProgress) -> Outcome:
+def followed(progress: RunProgress, family: str = "svm") -> Outcome:
     gates = [
-        Gate(Party(name, Table(two_moons(50, k), "kind"), None, progress.counting(name, one_by_one), progress.report))
+        Gate(
+            Party(
+                name,
+                Table(two_moons(50, k), "kind"),
+                None,
+                progress.counting(name, one_by_one),
+                progress.report,
+                training=progress.trains,
+            )
+        )
         for k, name in enumerate(progress.parties)
     ]
-    request = Request(family="svm", trials=3, folds=2, confirm=2)
+    request = Request(family=family, trials=3, folds=2, confirm=2)
     return drive(single_shot(request), progress.asking(in_process(gates)))
 
 
@@ -35,6 +44,42 @@ def test_every_step_is_told_and_what_is_between_them() -> None:
     assert "search 6/6" in told
     assert "confirmation: configs measured 6/6" in told  # the default and two more, at two parties
     assert any(line.startswith("training 1") for line in told)
+
+
+def test_inside_a_training_its_iterations_are_told() -> None:
+    lines: list[str] = []
+    shares: list[float] = []
+
+    def show(stage: Stage) -> None:
+        if stage.inside:
+            lines.append(stage.line())
+            shares.append(stage.reached)
+
+    followed(RunProgress(["a", "b"], show), "mlp")
+    assert lines[0].startswith("training 1, iteration 1 of at most 200")
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < 1
+    assert len(set(shares)) > 3
+
+
+def test_a_training_in_two_passes_is_half_done_after_the_first() -> None:
+    shown: list[tuple[str, float]] = []
+    progress = RunProgress(["a", "b"], lambda stage: shown.append((stage.inside, stage.reached)))
+    counts = {"a": (8, 8), "b": (8, 8)}
+    more = {"training": 1, "fold": 0, "folds": 0, "passes": 2}
+
+    def says() -> None:
+        parties = {name: {"done": done, "total": most} for name, (done, most) in counts.items()}
+        progress.follow({"step": "train", "number": 1, "parties": parties, **more})
+
+    for party, said in (("a", (8, 8)), ("a", (1, 4)), ("b", (2, 4))):
+        counts[party] = said
+        says()
+    assert shown[-3:] == [
+        ("iteration 8 of at most 8", 0.5),
+        ("iteration 8 of at most 8", 0.5),  # one of them is still in the first pass
+        ("iteration 2 of at most 4", 0.75),
+    ]
 
 
 def test_a_terminal_has_bars_and_a_quiet_run_has_nothing() -> None:
@@ -85,6 +130,8 @@ def test_a_run_that_is_driven_elsewhere_is_followed_by_what_its_aggregator_says(
     says("confirm", 3, (1, 9))
     says("train", 4, training=4, fold=1, folds=5)  # one who came late knows which one it is
     says("train", 5, training=5, fold=2, folds=5)
+    says("train", 5, (30, 100), training=5, fold=2, folds=5, passes=2)
+    assert told[-1].startswith("training 5 of 11, iteration 30 of at most 100")
     lines = [line.split(", ")[0] for line in told]
     assert "search 3 of 20" in lines
     assert "confirmation: configs measured 1 of 18" in lines

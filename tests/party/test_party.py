@@ -344,6 +344,26 @@ class TestTrain:
         first = HGB.train(FAST, kept, Alone(), derived_seed(0, "train")).model
         assert reply.held_loss == 1 - balanced_accuracy_score(held.y, first.predict(held.X))
 
+    @pytest.mark.parametrize(("family", "most"), [("hgb", 12), ("mlp", 200), ("svm", 0)])
+    def test_its_iterations_are_told_and_change_nothing(self, family: str, most: int) -> None:
+        told: list[tuple[str, int, int]] = []
+        tables = {name: Table(two_moons(rows, rows), "kind") for name, rows in (("a", 60), ("b", 50))}
+        plan, schema = Request(family=family).plan("classification"), tables["a"].described(None, None)[0]
+        config = {**plan.space.default, **({"max_iter": most} if family == "hgb" else {})}
+        step = Train(plan, schema, config, *((1 / 3, True) if family == "hgb" else ()))
+        asked = [Party(n, t, training=lambda *said: told.append(said)) for n, t in tables.items()]
+        silent = in_step([partial(Party(name, table).answer, step) for name, table in tables.items()])
+        assert in_step([partial(party.answer, step) for party in asked]) == silent
+        assert isinstance(silent[0], TrainReply)
+        own = [said[1:] for said in told if said[0] == "b"]
+        assert own == [said[1:] for said in told if said[0] == "a"]
+        first = [(k + 1, most) for k in range(most if family == "hgb" else len(own))]
+        assert own[: len(first)] == first
+        assert len(own) == len(first) + (int(silent[0].config["max_iter"]) if family == "hgb" else 0)  # a second pass
+        told.clear()
+        train_in_one_place(asked, step)
+        assert [said[1:] for said in told] == (own if family == "hgb" else [])
+
     def test_rows_that_may_lie_together_train_the_same_model(self) -> None:
         parties = [Party(name, Table(two_moons(rows, rows), "kind")) for name, rows in (("a", 90), ("b", 70))]
         schema = parties[0].source.described(None, None)[0]

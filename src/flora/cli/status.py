@@ -17,7 +17,8 @@ from flora.engines.nvflare.consortium import AGGREGATOR, SCIENTIST, Kit
 from flora.engines.nvflare.run.session import Session, session
 from flora.errors import FloraError
 from flora.outcome.live import Live, seen
-from flora.outcome.progress import RunProgress
+from flora.outcome.progress import CONFIRMATIONS, RunProgress, iterations
+from flora.problem.messages import Train
 from flora.problem.trials import PartyTrials
 from flora.program.journal import newest_search
 from flora.program.request import Request
@@ -116,11 +117,20 @@ def _entry(name: str, connected: bool, found: Mapping[str, Any]) -> dict[str, An
     return {"name": name, "connected": connected, **{key: found.get(key) for key in ("state", "done", "total")}}
 
 
+def _count(done: int | None, most: int | None, step: str) -> str:
+    """Return how far a party is with a step, in words."""
+    if not done and not most:
+        return ""
+    if step == Train.name:
+        return f", {iterations(done or 0, most or 0)}"
+    return f", {done} of {most} {'configs' if step in CONFIRMATIONS else 'trials'}"
+
+
 def _show(kit: Kit, document: Mapping[str, Any]) -> None:
     where = f"{kit.consortium.aggregator} port {kit.consortium.port}"
     under_way = f"a run is under way, at {document['step']!r}" if document["runs"] else "no run is under way"
     print_line(f"Consortium {kit.consortium.name}, aggregator {where}: {under_way}")
     for entry in document["parties"]:
-        count = f", {entry['done']} of {entry['total']} trials" if entry["total"] else ""
+        count = _count(entry["done"], entry["total"], document["step"])
         doing = f", {entry['state']}{count}" if entry["state"] else ""
         print_line(f"  {entry['name']}: {'connected' if entry['connected'] else 'not connected'}{doing}")

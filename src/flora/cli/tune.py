@@ -184,7 +184,16 @@ def tune(
         progress = stack.enter_context(run_progress(sorted(tables), messages, quiet=work.json))
         stack.enter_context(told_in(folder.path, progress, request))
         gates = [
-            Gate(Party(name, source, folder.study(name), progress.counting(name, spread), progress.report))
+            Gate(
+                Party(
+                    name,
+                    source,
+                    folder.study(name),
+                    progress.counting(name, spread),
+                    progress.report,
+                    training=progress.trains,
+                )
+            )
             for name, source in tables.items()
         ]
         ask = engine_of(engine)(gates, jobs=work.jobs)

@@ -1,6 +1,6 @@
 """How parties add up during the one training. The same code runs at each party, in step."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -64,6 +64,40 @@ class Alone:
     def allgather(self, data: bytes) -> Sequence[bytes]:
         """Return the party's own bytes."""
         return [data]
+
+
+@dataclass
+class Followed:
+    """A collective of a training that somebody follows at this end; nothing of that is sent to the others."""
+
+    inner: Collective
+    told: Callable[[int, int], None]  # of the iterations done, and of how many there are at most: 0, if nobody knows
+    done: int = 0
+
+    @property
+    def rank(self) -> int:
+        """This party's rank."""
+        return self.inner.rank
+
+    @property
+    def size(self) -> int:
+        """The number of parties."""
+        return self.inner.size
+
+    def add_integers(self, values: Integers) -> Integers:
+        """Return the parties' elementwise sum modulo 2^64."""
+        return self.inner.add_integers(values)
+
+    def allgather(self, data: bytes) -> Sequence[bytes]:
+        """Return every party's bytes."""
+        return self.inner.allgather(data)
+
+
+def iteration_done(collective: Collective, most: int = 0) -> None:
+    """Say that one more iteration of a training is done, where somebody follows it."""
+    if isinstance(collective, Followed):
+        collective.done += 1
+        collective.told(collective.done, most)
 
 
 def sum_of_integers(parts: Sequence[Integers]) -> Integers:

@@ -1,6 +1,6 @@
 """What every family of models can do: a config's score on a party's rows, a training by all parties, a stored model."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -111,7 +111,12 @@ class TrainsTogether(Family, Protocol):
     """A family whose training hangs on exact sums alone: rows that are in one place may as well lie together."""
 
     def train_together(
-        self, config: Config, parties: Sequence[Rows], seed: int, held: Sequence[Held] | None = None
+        self,
+        config: Config,
+        parties: Sequence[Rows],
+        seed: int,
+        held: Sequence[Held] | None = None,
+        told: Callable[[int, int], None] | None = None,
     ) -> Trained[Model]:
-        """Return, byte for byte, what :meth:`ModelFamily.train` gives to parties apart."""
+        """Return, byte for byte, what :meth:`ModelFamily.train` gives to parties apart, which ``told`` can follow."""
         ...

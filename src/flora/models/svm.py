@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from flora.core.collective import Collective, Integers
+from flora.core.collective import Collective, Integers, iteration_done
 from flora.errors import DataError, FloraError, InputError
 from flora.models.arrays import document_of, document_to_bytes, floats_of, floats_to_bytes
 from flora.models.class_weights import class_totals
@@ -264,6 +264,7 @@ def _solve(problem: _Problem, tol: float, collective: Collective) -> Floats:
         losses = added(np.array([_loss_change(gap, step * fall, costs) for step in STEPS]), collective)
         step = _step(losses, w, direction, _dot(gradient, direction))
         w, loss = w + step * direction, loss + float(losses[step == STEPS].sum())
+        iteration_done(collective)
         if step == 0 or LONGEST * math.sqrt(_dot(direction, direction)) <= max(tol, ROUNDING):
             return w
     raise FloraError(f"svm: no solution after {MOST_STEPS} Newton steps")

@@ -43,6 +43,7 @@ class LiveStep:
     done: Total = 0
     total: Total = 0
     left: Amount | None = None  # seconds, at a guess
+    inside: Sentence = ""  # how far the training under way is
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,8 @@ def seen(progress: RunProgress, request: Request) -> Live:
 
 def _step(stage: Stage) -> LiveStep:
     left = None if stage.left is None else round(stage.left, 1)
-    return LiveStep(stage.words, round(stage.taken, 1), stage.seconds is not None, stage.count, stage.total or 0, left)
+    ended, total = stage.seconds is not None, stage.total or 0
+    return LiveStep(stage.words, round(stage.taken, 1), ended, stage.count, total, left, stage.inside)
 
 
 @contextmanager
@@ -120,7 +122,7 @@ def told_in(run: Path, progress: RunProgress, request: Request) -> Iterator[None
         last, told = 0.0, None
         while not over.wait(SECONDS):
             live = seen(progress, request)
-            now = [(step.words, step.done) for step in live.steps]
+            now = [(step.words, step.done, step.inside) for step in live.steps]
             if (run / "run.json").is_file() and (now != told or live.written - last > BEAT):
                 write_whole(run / FILE, FORMAT.text(to_document(live)).encode())
                 last, told = live.written, now

@@ -46,17 +46,32 @@ class Stage:
     done: dict[str, int] = field(default_factory=dict)  # by party
     began: float = field(default_factory=time.monotonic)
     seconds: float | None = None  # once it has ended
+    passes: int = 1  # of the training under way: how often it goes through its iterations
+    passed: int = 0
+    iterations: tuple[int, int] = (0, 0)  # of the pass under way: done, and at most; 0, if nobody knows
 
     @property
     def count(self) -> int:
         """What is done, at all parties together."""
         return sum(self.done.values())
 
+    @property
+    def reached(self) -> float:
+        """The same, with what is done of the training under way."""
+        done, most = self.iterations
+        return self.count + min((self.passed + (done / most if most else 0.0)) / self.passes, 1.0)
+
+    @property
+    def inside(self) -> str:
+        """How far the training under way is, in words."""
+        return iterations(*self.iterations)
+
     def line(self) -> str:
         """Return how far it is, in words, with an estimate of what is left where there is one."""
         far = f" {self.count} of {self.total}" if self.total and self.name != Train.name else ""
+        inside = f", {self.inside}" if self.inside else ""
         left = "" if self.left is None else f", about {self.left:.0f} s left"
-        return f"{self.words}{far}, {self.taken:.0f} s{left}"
+        return f"{self.words}{far}{inside}, {self.taken:.0f} s{left}"
 
     @property
     def taken(self) -> float:
@@ -66,9 +81,14 @@ class Stage:
     @property
     def left(self) -> float | None:
         """The seconds that are left, by what was done so far; None where nobody can say."""
-        if self.seconds is not None or not self.total or not 0 < self.count < self.total:
+        if self.seconds is not None or not self.total or not 0 < self.reached < self.total:
             return None
-        return self.taken * (self.total - self.count) / self.count
+        return self.taken * (self.total - self.reached) / self.reached
+
+
+def iterations(done: int, most: int) -> str:
+    """Return how far a training is, in words: ``most`` is 0 where nobody knows."""
+    return f"iteration {done}{f' of at most {most}' if most else ''}" if done else ""
 
 
 class RunProgress:
@@ -80,6 +100,7 @@ class RunProgress:
         self.past: list[Stage] = []  # steps that have ended; all trainings are one
         self.plan: SearchPlan | None = None
         self.trained = 0
+        self._inside: dict[str, tuple[int, int]] = {}  # iterations of the training under way, by party
         self._elsewhere: tuple[str, int] | None = None  # the step of a run that another machine drives
         self._lock = Lock()
 
@@ -90,6 +111,13 @@ class RunProgress:
                 self.stage.done[party] = done
                 self.stage.total = total * len(self.parties)
                 self.show(self.stage)
+
+    def trains(self, party: str, done: int, most: int) -> None:
+        """Take a party's word on the training under way."""
+        with self._lock:
+            if self.stage.name == Train.name:
+                self._inside[party] = (done, most)
+                self._now_inside()
 
     def asking(self, ask: Ask) -> Ask:
         """Return the same engine, of whose steps is told."""
@@ -123,11 +151,15 @@ class RunProgress:
                 self._end()
             self._elsewhere = now
             if now[0] == Train.name:
-                self._begin_training(*(int(status.get(key, 0)) for key in ("training", "fold", "folds")))
+                self._begin_training(*(int(status.get(key, 0)) for key in ("training", "fold", "folds", "passes")))
             else:
                 self._enter(Stage(now[0], WORDS.get(now[0], now[0])))
         counts = {name: (int(entry["done"]), int(entry["total"])) for name, entry in status["parties"].items()}
         most = max((total for _, total in counts.values()), default=0)
+        if now[0] == Train.name and any(done for done, _ in counts.values()):
+            with self._lock:
+                self._inside = counts
+                self._now_inside()
         if now[0] in COUNTED and most:
             with self._lock:
                 self.stage.done = {name: done for name, (done, total) in counts.items() if total}
@@ -136,13 +168,20 @@ class RunProgress:
 
     def _begin(self, step: Step) -> None:
         if isinstance(step, Train):
-            self._begin_training(self.trained + 1, step.fold, step.folds)
+            self._begin_training(self.trained + 1, step.fold, step.folds, step.passes)
             return
         self.plan = step.plan if isinstance(step, Search) else self.plan  # of a private search nobody looks at pairs
         total = (len(step.configs) + 1) * len(self.parties) if isinstance(step, Confirm | ConfirmPrivately) else None
         self._enter(Stage(step.name, WORDS.get(step.name, step.name), total))
 
-    def _begin_training(self, place: int, fold: int, folds: int) -> None:
+    def _now_inside(self) -> None:
+        """Take over what the first party says that is furthest; where all are back at the start, a pass has ended."""
+        furthest = max(self._inside.values())
+        self.stage.passed += furthest[0] < self.stage.iterations[0]
+        self.stage.iterations = furthest
+        self.show(self.stage)
+
+    def _begin_training(self, place: int, fold: int, folds: int, passes: int) -> None:
         """Count the trainings: two in each fold of a comparison, or one where nothing is compared, and the last."""
         self.trained = place
         each = 2 if fold == (self.trained - 1) // 2 else 1
@@ -150,14 +189,15 @@ class RunProgress:
         words = f"training {self.trained} of {total}" if total > 1 else f"training {self.trained}"
         before = [stage for stage in self.past if stage.name == Train.name]
         self.past = [stage for stage in self.past if stage.name != Train.name]
-        began = {"began": before[0].began} if before else {}
-        self._enter(Stage(Train.name, words, total, {"": self.trained - 1}, **began))
+        began = before[0].began if before else time.monotonic()
+        self._inside = {}
+        self._enter(Stage(Train.name, words, total, {"": self.trained - 1}, began, passes=max(passes, 1)))
 
     def _end(self) -> None:
         with self._lock:
             ended = self.stage
             if ended.name == Train.name:
-                ended.done = {"": self.trained}
+                ended.done, ended.passed, ended.iterations = {"": self.trained}, 0, (0, 0)
             ended.seconds = time.monotonic() - ended.began
             self.past.append(ended)
             self.show(ended)
@@ -188,13 +228,13 @@ def _bars(parties: Sequence[str], console: Console) -> Iterator[RunProgress]:
     with Progress(*columns, TimeRemainingColumn(), console=console) as bars:
         tasks: dict[tuple[str, str], int] = {}
 
-        def bar(stage: Stage, party: str, done: int, total: int | None) -> None:
+        def bar(stage: Stage, party: str, done: float, total: int | None, count: str = "") -> None:
             key = (f"{stage.began}", party)
             if key not in tasks:
                 words = f"{stage.words} at {escape(party)}" if party else stage.words
                 tasks[key] = bars.add_task(words, total=total, count="")
-            count = f"{done}/{total}" if total else ""
-            bars.update(tasks[key], completed=done, total=total, count=count)  # type: ignore[arg-type]
+            said = count or (f"{done:g}/{total}" if total else "")
+            bars.update(tasks[key], completed=done, total=total, count=said)  # type: ignore[arg-type]
             if not party:  # trainings share a bar
                 bars.update(tasks[key], description=stage.words)  # type: ignore[arg-type]
 
@@ -207,7 +247,7 @@ def _bars(parties: Sequence[str], console: Console) -> Iterator[RunProgress]:
                 for party, done in stage.done.items():
                     bar(stage, party, done, (stage.total or 0) // len(parties) or None)
             else:
-                bar(stage, "", stage.count, stage.total)
+                bar(stage, "", stage.reached, stage.total, stage.inside)
 
         yield RunProgress(parties, show)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -81,9 +82,10 @@ class Party:
     source: Source
     storage: Path | None = None  # keeps its search; without one a killed search is lost
     spread: Map = one_by_one
-    progress: Progress = no_progress
+    progress: Progress = no_progress  # of a search
     families: Callable[[str], ModelFamily] = family_of
     kept: dict[str, PartyTrials] = field(default_factory=dict, repr=False, compare=False)  # of private searches
+    training: Progress = no_progress  # iterations done, and how many there are at most: 0, if nobody knows
 
     def answer(self, step: Step, collective: Collective | None = None) -> Reply:
         """Return this party's reply; an error names the party."""
@@ -223,7 +225,7 @@ class Party:
 
     def _train(self, step: Train, collective: Collective) -> TrainReply:
         family = self.families(step.plan.family)
-        end = Apart(family, collective, derived_seed(step.plan.seed, "train"))
+        end = Apart(family, collective, derived_seed(step.plan.seed, "train"), partial(self.training, self.name))
         return train_as([self.name], [self.rows(step.schema)], step, end)[0]
 
 
@@ -233,7 +235,8 @@ def train_in_one_place(parties: Sequence[Party], step: Train) -> list[TrainReply
     if not isinstance(family, TrainsTogether):
         return None
     names, rows = [party.name for party in parties], [party.rows(step.schema) for party in parties]
-    return train_as(names, rows, step, InOnePlace(family, derived_seed(step.plan.seed, "train")))
+    told = partial(parties[0].training, names[0])
+    return train_as(names, rows, step, InOnePlace(family, derived_seed(step.plan.seed, "train"), told))
 
 
 def _ended_early(trials: PartyTrials, plan: SearchPlan, family: ModelFamily) -> tuple[str, ...]:

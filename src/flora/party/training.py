@@ -1,12 +1,12 @@
 """The party's side of a federated training: on all its rows, or on all but those that the outcome is judged by."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from flora.core.collective import Alone, Collective, Floats
+from flora.core.collective import Alone, Collective, Floats, Followed
 from flora.core.workers import one_thread
 from flora.models.family import Held, Model, ModelFamily, Trained, TrainsTogether
 from flora.models.model_file import pack
@@ -47,10 +47,12 @@ class Apart:
     family: ModelFamily
     collective: Collective
     seed: int
+    told: Callable[[int, int], None]  # of iterations
 
     def train(self, config: Config, rows: Sequence[Rows], held: Sequence[Held] | None = None) -> Trained[Model]:
         """Train with the other parties."""
-        return self.family.train(config, rows[0], self.collective, self.seed, held[0] if held else None)
+        followed = Followed(self.collective, self.told)
+        return self.family.train(config, rows[0], followed, self.seed, held[0] if held else None)
 
     def add(self, parts: Sequence[Floats]) -> Floats:
         """Add up with the other parties."""
@@ -63,10 +65,11 @@ class InOnePlace:
 
     family: TrainsTogether
     seed: int
+    told: Callable[[int, int], None]  # of iterations
 
     def train(self, config: Config, rows: Sequence[Rows], held: Sequence[Held] | None = None) -> Trained[Model]:
         """Train on all of them."""
-        return self.family.train_together(config, rows, self.seed, held)
+        return self.family.train_together(config, rows, self.seed, held, self.told)
 
     def add(self, parts: Sequence[Floats]) -> Floats:
         """Add up what all have here."""

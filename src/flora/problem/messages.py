@@ -103,6 +103,11 @@ class Train:
         if self.folds == 1 or self.fold > max(self.folds - 1, 0):
             raise WireError(f"fold must be one of 2 or more folds, got {self.fold} of {self.folds}")
 
+    @property
+    def passes(self) -> int:
+        """How often it trains: with rows held out a first time to be judged by them, then on all."""
+        return 2 if self.held else 1
+
 
 Step = Describe | Search | Confirm | Certify | Train | SearchPrivately | Survey | ConfirmPrivately
 STEPS: dict[str, type[Step]] = {

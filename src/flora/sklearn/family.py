@@ -1,7 +1,7 @@
 """The family of one estimator: a config is set on a clone of it, and each fold tells all that a user may ask for."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -128,6 +128,7 @@ class GivenEstimator:
         parties: Sequence[Rows],
         seed: int,
         held: Sequence[Held] | None = None,  # noqa: ARG002  (nothing is chosen inside)
+        told: Callable[[int, int], None] | None = None,  # noqa: ARG002  (a fit tells nothing)
     ) -> "Trained[Fitted]":
         """Fit a clone on the rows of all parties, as the refit does."""
         whole = together([_samples(rows) for rows in parties])

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from flora.core.collective import Collective, Floats, Integers
+from flora.core.collective import Collective, Floats, Integers, iteration_done
 from flora.errors import DataError
 from flora.models.hgb.bins import Bins
 from flora.models.hgb.exact_sums import Histograms, Units
@@ -103,6 +103,7 @@ class Boosting:
         """Yield the trees of each iteration, one for each class, or one where there are two classes or a number."""
         for done in range(self.settings.max_iter):
             trees = self._iteration()
+            iteration_done(self.collective, self.settings.max_iter)
             yield trees
             if self.settings.max_features == 1 and all(len(tree.nodes) == 1 for tree in trees):
                 yield from [trees] * (self.settings.max_iter - done - 1)  # nothing can be split now or later

@@ -1,11 +1,11 @@
 """The family ``hgb``: scikit-learn's histogram gradient boosting, trained as if all rows lay in one table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flora.core.collective import Alone, Collective
+from flora.core.collective import Alone, Collective, Followed
 from flora.models.class_weights import BALANCE, class_weights
 from flora.models.family import Held, Scores, Trained
 from flora.models.hgb.bins import agree_on_bins
@@ -90,14 +90,20 @@ class GradientBoosting:
         return Trained(model.cut(count), {**config, "max_iter": count})
 
     def train_together(
-        self, config: Config, parties: Sequence[Rows], seed: int, held: Sequence[Held] | None = None
+        self,
+        config: Config,
+        parties: Sequence[Rows],
+        seed: int,
+        held: Sequence[Held] | None = None,
+        told: Callable[[int, int], None] | None = None,
     ) -> Trained[BoostedTrees]:
         """Train on all parties' rows in this process: byte for byte what :meth:`train` gives parties apart.
 
         All that decides are sums, and they are exact in any order: so the rows may as well lie in one table.
         """
         all_held = Held(_together([one.rows for one in held]), held[0].scoring) if held else None
-        return self.train(config, _together(parties), Alone(), seed, all_held)
+        alone = Followed(Alone(), told) if told else Alone()
+        return self.train(config, _together(parties), alone, seed, all_held)
 
     def load(self, files: Mapping[str, bytes], schema: Schema) -> BoostedTrees:
         """Return the model that :meth:`BoostedTrees.files` wrote."""

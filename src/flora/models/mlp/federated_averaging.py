@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from flora.core.collective import Collective
+from flora.core.collective import Collective, iteration_done
 from flora.errors import DataError
 from flora.models.mlp.perceptron import Floats, Layers, length_of, outputs_of, places_of
 from flora.models.mlp.steps import Steps, drawn
@@ -206,6 +206,7 @@ def average(
         mean = learners.averaged(weights, seeds, collective)
         weights = mean if rate == 1 else weights + rate * (mean - weights)  # the sum would not be the mean to the bit
         standing = standing.after(number, weights, learners.score(weights, collective), settings["tol"])
+        iteration_done(collective, max(rounds))
         if number in rounds:
             reached[number] = standing
         if standing.stale > settings["n_iter_no_change"]:

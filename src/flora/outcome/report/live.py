@@ -53,8 +53,9 @@ def line(live: Live | None) -> str:
 
 def _words(step: LiveStep) -> str:
     far = f", {step.done} of {step.total}" if step.total > 1 and " of " not in step.words else ""
+    inside = f", {step.inside}" if step.inside else ""
     left = "" if step.left is None else f", about {step.left:.0f} s left"
-    return f"{step.words}{far}, {step.seconds:.0f} s{left}"
+    return f"{step.words}{far}{inside}, {step.seconds:.0f} s{left}"
 
 
 def steps(live: Live, trials: Sequence[PartyTrials]) -> Html:

@@ -333,7 +333,8 @@ class FloraController(Controller):  # type: ignore[misc]
             parties[party]["silence"] = round(self._heartbeats.silence(party), 1)
         training: dict[str, Any] = {}
         if isinstance(asked.step, Train):
-            training = {"training": self._trainings, "fold": asked.step.fold, "folds": asked.step.folds}
+            step = asked.step
+            training = {"training": self._trainings, "fold": step.fold, "folds": step.folds, "passes": step.passes}
         return {"step": asked.step.name, "number": asked.number, "parties": parties, **training}
 
 

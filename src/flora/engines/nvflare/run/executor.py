@@ -166,14 +166,18 @@ def masks_of(kit: Kit, order: StepHeader) -> Masking | None:
 def _party(kit: Kit, settings: SiteSettings, step: Step, foreground: Foreground, pulse: Pulse) -> Iterator[Party]:
     """Give the party for one step: its table as it is now, its workers, its study."""
 
-    def progress(party: str, done: int, total: int) -> None:  # noqa: ARG001  (there is one party here)
+    def training(party: str, done: int, total: int) -> None:  # noqa: ARG001  (there is one party here)
         pulse.done, pulse.total = done, total
+
+    def progress(party: str, done: int, total: int) -> None:
+        training(party, done, total)
         foreground.say(f"search: {done} of {total} trials")
 
     source = settings.data
     table = open_table(source.path, source.target, source.drop, source.format, like=step.schema)
     with workers(settings.jobs) as spread:
-        yield Party(kit.name, table, _study(kit, settings, step), counting(spread, step, pulse), progress)
+        counted = counting(spread, step, pulse)
+        yield Party(kit.name, table, _study(kit, settings, step), counted, progress, training=training)
 
 
 def counting(spread: Map, step: Step, pulse: Pulse) -> Map:

@@ -62,13 +62,24 @@ def test_a_whole_result(width: int) -> None:
     assert f"note: {result.notes[0]}" in aside.file.getvalue()  # type: ignore[attr-defined]
 
 
-def test_a_column_with_words_to_spare_gives_way_to_names() -> None:
-    table = Table("", "hidden_layer_sizes", "alpha", "learning_rate_init", box=SIMPLE_HEAD)
-    table.add_column("gain", no_wrap=True)
-    table.add_row("default", "100", "3.036e-05", "0.001", "+0.0000 ± 0.0001")
-    text = printed(table, 80)
-    assert max(map(len, text.splitlines())) <= 80
-    assert all(word in text for word in ("hidden_layer_sizes", "learning_rate_init", "+0.0000 ±", "0.0001"))
+@pytest.mark.parametrize("width", [100, 80, 60, 40])
+@pytest.mark.parametrize("names", [MIXED.names, NAMES, ("hidden_layer_sizes", "alpha", "learning_rate_init")])
+def test_no_number_parts_from_its_error_and_no_value_from_itself(width: int, names: tuple[str, ...]) -> None:
+    table = Table("", box=SIMPLE_HEAD, pad_edge=False)
+    for name in (*names, "gain"):
+        table.add_column(name, justify="right")
+    for k in range(9):
+        table.add_row(f"{k} (best)", *["2.169e-05"] * len(names), f"+0.05{k} ± 0.020", style="bold")
+    text = printed(table, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert text.count("2.169e-05") == 9 * len(names)
+    assert all(f"+0.05{k} ± 0.020" in text for k in range(9))
+
+
+def test_rows_that_do_not_fit_are_told_one_pair_after_the_other() -> None:
+    text = printed(candidates(), 40)
+    assert "default   max_iter 0.1234," in text
+    assert "learning_rate 2.169e-05," in text
 
 
 def test_the_column_gives_in_which_the_fewest_cells_break() -> None:

@@ -207,9 +207,9 @@ def show_evaluation(found: "Evaluation", console: Console) -> None:
         error = "" if figure.error is None else f" ± {figure.error:.4f}"
         asked = found.positive if figure.scoring in OF_ONE_CLASS else None
         scores.add_row(escape(scoring_words(figure.scoring, asked)), f"{figure.score:.4f}{error}")
-    console.print(scores)
+    console.print(whole(scores, console.width))
     if found.confusion:
-        console.print(_confusion(found))
+        console.print(whole(_confusion(found), console.width))
     if found.calibration:
         console.print(_calibration(found))
     if found.in_training:

@@ -193,7 +193,13 @@ def sqlite_bytes(folder: Path) -> bytes:
     ("data", "says"),
     [
         (b"%PDF-1.7\n...", "it is a PDF document, expected a table; export it as CSV"),
-        (zipped(data="x,y"), "it is a zip archive of 1 files, such as 'data'"),
+        (zipped(data="x,y"), "it is a zip archive, of 'data', expected a table"),
+        (zipped(a="x,y", b="x,y"), "it is a zip archive, of 'a' and 1 more"),
+        (zipped(**{"xl/workbook.bin": "x"}), "it is a binary Excel workbook"),
+        (b"% from a repository\n\n@RELATION iris\n@DATA\n", "it is an ARFF file"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "it is a pointer of Git LFS"),
+        (b"\x89PNG\r\n\x1a\n", "it is a PNG image"),
+        (b"", "the file is empty"),
         (zipped(mimetype="text"), "it is an OpenDocument file"),
         (b"PK\x03\x04 torn", "it is a damaged zip archive"),
         (b"<!DOCTYPE html><html>", "it is an HTML page"),
@@ -214,6 +220,12 @@ def test_a_file_of_another_kind_is_named(tmp_path: Path, data: bytes, says: str)
     with pytest.raises(DataError, match=says) as caught:
         read_table(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["t.csv.gz", "t.parquet", "t.feather", "t.xlsx"])
+def test_a_text_that_is_named_as_something_else_is_read_as_what_it_is(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("x,y\n1,a\n2,b\n")  # a browser has unpacked it
+    assert read_table(tmp_path / name)["y"].tolist() == ["a", "b"]
 
 
 def test_a_database_is_named(tmp_path: Path) -> None:

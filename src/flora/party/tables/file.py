@@ -29,7 +29,7 @@ def read_table(path: str | Path, form: TableFormat = TableFormat(), say: Say = u
         return _from_database(str(path), form, say)
     path = Path(path)
     if not path.is_file():
-        raise DataError(f"{path}: no such file")
+        raise DataError(f"{path}: {'a folder, expected a table' if path.is_dir() else 'no such file'}")
     try:
         table = _read(path, form, lambda text: say(f"{path.name}: {text}"))
     except pd.errors.EmptyDataError:

@@ -1,5 +1,6 @@
 """What a file is, by its first bytes: a table that can be read, or the name of what it is instead."""
 
+import re
 import zipfile
 from pathlib import Path
 
@@ -35,7 +36,16 @@ _TEXTS = (  # the same for texts, in lower case and without leading blanks
     (b"<?xml", "an XML document"),
     (b"{", "a JSON document"),
     (b"[", "a JSON document"),
+    (b"@relation", "an ARFF file"),
+    (b"version https://git-lfs", "a pointer of Git LFS, in place of the file itself"),
 )
+_MEMBERS = (  # what only such a zip archive has
+    ("xl/workbook.xml", "excel"),
+    ("xl/workbook.bin", "a binary Excel workbook (.xlsb)"),
+    ("word/document.xml", "a Word document"),
+    ("mimetype", "an OpenDocument file"),
+)
+_COMMENTS = re.compile(rb"\A(?:\s|%.*\n)+")  # before an ARFF file's first line
 ADVICE = "export it as CSV, Parquet, Feather or Excel (.xlsx)"
 
 
@@ -50,9 +60,7 @@ def kind_of_file(path: Path) -> str:
     known = next((kind for start, kind in _STARTS if head.startswith(start)), None)
     if known:
         return known
-    if path.suffix in (".parquet", ".pq", ".feather", ".gz", ".xlsx"):  # broken: its reader says how
-        return {".pq": "parquet", ".gz": "csv.gz", ".xlsx": "excel"}.get(path.suffix, path.suffix[1:])
-    text = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
+    text = _COMMENTS.sub(b"", head.removeprefix(b"\xef\xbb\xbf").lower())
     binary = b"\x00" in head and head[:2] not in (b"\xff\xfe", b"\xfe\xff")
     otherwise = "a binary file" if binary else "csv"
     return next((kind for start, kind in _TEXTS if text.startswith(start)), otherwise)
@@ -64,10 +72,6 @@ def _kind_of_zip(path: Path) -> str:
             names = archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         return "a damaged zip archive"
-    if "xl/workbook.xml" in names:
-        return "excel"
-    if "word/document.xml" in names:
-        return "a Word document"
-    if "mimetype" in names:
-        return "an OpenDocument file"
-    return f"a zip archive of {len(names)} files, such as {names[0]!r:.60}" if names else "an empty zip archive"
+    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    otherwise = f"a zip archive, of {names[0]!r:.60}{others}" if names else "an empty zip archive"
+    return next((kind for name, kind in _MEMBERS if name in names), otherwise)

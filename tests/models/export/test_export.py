@@ -1,6 +1,7 @@
 """Exported models predict what FLoRA's do."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,8 +68,6 @@ def test_onnx_predictions_agree(kind: str, classes: int) -> None:
 
 @pytest.mark.parametrize("labels", [("ill", "well"), (False, True), (3, 7)], ids=["text", "bool", "number"])
 def test_onnx_has_the_labels_of_the_classes(labels: Any) -> None:
-    from dataclasses import replace
-
     runtime = pytest.importorskip("onnxruntime")
     rows = table("numbers", 2, 400)
     rows = Rows(rows.X, rows.y, replace(rows.schema, classes=labels))
@@ -112,9 +111,78 @@ def test_the_scikit_learn_pipeline_predicts_the_same_and_is_no_pickle(kind: str,
     assert b"pickle" not in data
 
 
+def dense_rows(classes: int, *, labels: Any = ()) -> Rows:
+    """Rows with a hole in a column of numbers, one of categories, and one that is always the same."""
+    rows = table("categories", classes, 700)
+    X = rows.X.copy()
+    X[:, 3], X[:, 4] = 7.0, np.where(np.isnan(X[:, 4]), np.nan, -2.5)  # without holes, and with some
+    return Rows(X, rows.y, replace(rows.schema, classes=tuple(labels) or rows.schema.classes), rows.weights)
+
+
+DENSE = pytest.mark.parametrize(
+    ("family", "classes", "config"),
+    [
+        ("svm", 2, {"gamma": 0.3}),
+        ("svm", 3, {}),
+        ("mlp", 2, {"max_iter": 5, "activation": "tanh"}),
+        ("mlp", 3, {"max_iter": 5}),
+        ("mlp", 0, {"max_iter": 5, "activation": "logistic"}),
+    ],
+)
+
+
+@DENSE
+def test_networks_and_machines_agree_in_onnx(family: str, classes: int, config: dict[str, Any]) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    rows = dense_rows(classes)
+    stored, frame = trained(rows, family, **config), frame_of(rows)
+    session = runtime.InferenceSession(exported(stored, "onnx"))
+    answers = session.run(None, onnx_inputs(frame, rows.schema.columns))
+    expected, probabilities = raw(stored, frame)
+    if not classes:
+        assert np.allclose(answers[0], expected, rtol=1e-9)
+        return
+    assert answers[0].tolist() == expected.tolist()
+    scores = probabilities
+    if family == "svm":
+        scores = stored.model.decision_function(encode_features(frame, stored.schema))  # type: ignore[attr-defined]
+    assert np.allclose(answers[1], scores.reshape(len(scores), -1), rtol=1e-9, atol=1e-9)
+
+
+@DENSE
+def test_networks_and_machines_agree_in_scikit_learn(family: str, classes: int, config: dict[str, Any]) -> None:
+    from skops.io import get_untrusted_types, loads
+
+    labels = [("well", "ill"), ("b", "c", "a"), ()][[2, 3, 0].index(classes)]
+    rows = dense_rows(classes, labels=labels)
+    stored, frame = trained(rows, family, **config), frame_of(rows)
+    data = exported(stored, "sklearn")
+    untrusted = get_untrusted_types(data=data)
+    assert all(name.startswith(("sklearn.", "numpy.dtype")) for name in untrusted)
+    expected, probabilities = raw(stored, frame)
+    for pipeline in (to_pipeline(stored), loads(data, trusted=untrusted)):
+        if not classes:
+            assert np.allclose(pipeline.predict(frame), expected, rtol=1e-9)
+            continue
+        assert pipeline.predict(frame).tolist() == [labels[k] for k in expected]
+        if family == "mlp":
+            assert np.allclose(pipeline.predict_proba(frame), probabilities, rtol=1e-9, atol=1e-12)
+
+
+def test_a_machine_knows_the_classes_that_somebody_has_rows_of() -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    rows = table("numbers", 2, 200)
+    rows = Rows(rows.X, rows.y * 2, replace(rows.schema, classes=("a", "b", "c")))
+    stored, frame = trained(rows, "svm"), frame_of(rows)
+    expected = [("a", "b", "c")[k] for k in stored.model.predict(rows.X)]
+    session = runtime.InferenceSession(exported(stored, "onnx"))
+    assert session.run(None, onnx_inputs(frame, rows.schema.columns))[0].tolist() == expected
+    assert to_pipeline(stored).predict(frame).tolist() == expected
+
+
 def test_other_families_say_that_they_cannot() -> None:
-    stored = trained(table("numbers", 2, 60), "svm", C=1.0)
-    with pytest.raises(InputError, match="only a model of hgb can be exported, this one is of svm"):
+    stored = replace(trained(table("numbers", 2, 60)), family="sklearn.tree:DecisionTreeClassifier")
+    with pytest.raises(InputError, match=r"hgb, svm, mlp can be exported, this one is of sklearn.tree:Dec.*own models"):
         exported(stored, "onnx")
     with pytest.raises(InputError, match=r"format must be one of \['onnx', 'sklearn'\], got 'lightgbm'"):
         exported(trained(table("numbers", 2, 60)), "lightgbm")

@@ -12,6 +12,9 @@ from tests.outcome.report.cases import EVIL, EVIL_PARTY, aggregated, tuned
 
 pytestmark = pytest.mark.browser
 
+THREE_HPS = SearchSpace.from_json(
+    {name: {"type": "real", "space": "log", "range": [1e-5, 0.1]} for name in ("gamma", "tol", "alpha")}
+)
 ONE_HP = SearchSpace.from_json({"C": {"type": "real", "range": [0, 1]}})
 MARKS = "use, path, rect, circle, image"
 DRAWN = f"charts => charts.map(chart => [chart.id, chart.querySelectorAll('{MARKS}').length])"
@@ -36,12 +39,31 @@ DOTS = """dots => dots.map(dot => {
 })"""
 
 
+BROKEN = r"""() => {
+    document.querySelectorAll("details").forEach(part => part.open = true);
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        const match = node.data.match(/[+-]?[\d.]+\s*±\s*[\d.]+/), range = document.createRange();
+        if (!match) continue;
+        range.setStart(node, match.index);
+        range.setEnd(node, match.index + match[0].length);
+        if (new Set([...range.getClientRects()].map(box => Math.round(box.top))).size > 1) found.push(match[0]);
+    }
+    return found;
+}"""
+TOUCHING = """charts => charts.flatMap(chart => {
+    const boxes = [...chart.querySelectorAll(".across .tick")].map(tick => tick.getBoundingClientRect());
+    return boxes.slice(1).filter((box, k) => box.left < boxes[k].right + 2).map(() => chart.id);
+})"""
+
+
 @pytest.fixture(scope="session")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Reports of very different runs, as files."""
     runs = {
         "tuned": tuned(["north", "south", "west"]),
         "aggregated": aggregated(["only"], ONE_HP),
+        "narrow": aggregated(["north", "south"], THREE_HPS),
         "hostile": tuned([EVIL_PARTY, "b" * 200], EVIL),
         "many": tuned([f"clinic-{k:02d}" for k in range(50)], surface="sgm", count=6),
     }
@@ -65,6 +87,20 @@ def test_draws_every_chart_in_silence_without_network_or_overflow(
     assert found.page.evaluate("() => document.documentElement.scrollWidth") == width
     ends = "charts => charts.map(chart => chart.getBoundingClientRect().right)"
     assert max(found.page.eval_on_selector_all(".chart", ends)) <= width
+
+
+@pytest.mark.parametrize("width", [1280, 700, 400])
+@pytest.mark.parametrize("name", ["tuned", "many"])
+def test_no_number_parts_from_its_error(opened: Open, files: dict[str, Path], name: str, width: int) -> None:
+    found = opened(files[name], width).page
+    assert found.evaluate(BROKEN) == []
+    assert "±" in found.inner_text("#evidence")
+
+
+def test_no_label_runs_into_the_next_one_on_paper(opened: Open, files: dict[str, Path]) -> None:
+    found = opened(files["narrow"], 680).page  # as wide as a page of paper without its margins
+    found.emulate_media(media="print")
+    assert found.eval_on_selector_all(".panels .chart", TOUCHING) == []
 
 
 def test_a_gains_dot_stands_where_the_gain_is(opened: Open, files: dict[str, Path]) -> None:

@@ -173,7 +173,10 @@ def _candidates(result: Result) -> Table:
     for row in candidate_rows(result):
         used = row.chosen and result.verdict == "use"
         table.add_row(
-            row.role, *(escape(row.values[name]) for name in result.config), row.gain, style="bold" if used else None
+            row.role,
+            *(escape(row.values[name]) for name in result.config),
+            row.gain.replace(SPACE, " "),
+            style="bold" if used else None,
         )
     return table
 

@@ -221,7 +221,7 @@ def candidate_rows(result: Result) -> list[CandidateRow]:
             else number_of
         )
         shown = {name: number(value) for name, value in each.config.items()}
-        gain = signed_with_error(each.gain.estimate, each.gain.standard_error, digits).replace(SPACE, " ")
+        gain = signed_with_error(each.gain.estimate, each.gain.standard_error, digits)
         rows.append(CandidateRow(role, shown, gain, _why(result, chosen, reasons.get(place)), chosen))
     return rows
 

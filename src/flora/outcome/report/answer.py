@@ -80,9 +80,10 @@ def _grade(result: Result) -> list[Html]:
     if result.grade is None or result.verdict is None or same_as_default(result):
         return []
     count = GRADES[result.grade]
-    what = "the gain is" if result.verdict == "use" or result.grade == "not shown" else "that there is none is"
+    gain = result.verdict == "use" or result.grade == "not shown"
+    words = f"the gain is {result.grade}" if gain else f"{result.grade} that there is no gain"
     dots = element("span", "●" * count + "○" * (3 - count), class_="dots", aria_hidden="true")
-    return [element("p", dots, f" How sure: {what} {result.grade}", class_="grade")]
+    return [element("p", dots, f" How sure: {words}", class_="grade")]
 
 
 def _model(result: Result) -> Html:
@@ -203,7 +204,7 @@ def _next(result: Result) -> list[Html]:
         use = "these hyper-parameters" if result.verdict != "keep-defaults" else "the defaults"
         steps.append([f"No federated model was trained in this run: train one with {use}."])
     if edge := edge_words(result):
-        steps.append([f"{edge[0].upper()}{edge[1:]}."])
+        steps.append([f"Look at the space: {edge}."])
     items = [element("li", *step) for step in steps]
     where = [element("p", "RUN is the folder of this report.", class_="soft")] if result.model else []
     return [element("div", element("h3", "What to do next"), element("ol", *items), *where, class_="next")]

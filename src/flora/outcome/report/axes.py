@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from flora.problem.space import Points, SearchSpace, Value
 
 MOST_TICKS = 6
 LONGEST_LABEL = 12
+PANEL = 21  # letters that a panel has room for on paper
 MOST_COLUMNS = 12  # different values that are few enough for marks to pile up
 Ticks = list[tuple[float, str]]
 
@@ -69,6 +71,13 @@ class Axis:
         values = _tick_values(self.parameter)
         return [(place, short(_label(value))) for place, value in zip(self.places(values), values, strict=True)]
 
+    @property
+    def few_ticks(self) -> Ticks:
+        """The same for a panel, which is a third of a page wide: labels there do not run into each other."""
+        ticks = self.ticks
+        every = next((k for k in range(1, len(ticks)) if _apart(ticks[::k])), len(ticks))
+        return ticks[::every]
+
 
 def axes_of(space: SearchSpace) -> list[Axis]:
     """Return the space's HPs as axes, in their order."""
@@ -83,6 +92,10 @@ def short(text: str, longest: int = LONGEST_LABEL) -> str:
     'aaaaaaaaaaa…'
     """
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _apart(ticks: Ticks) -> bool:
+    return all(abs(b - a) * PANEL > (len(left) + len(right)) / 2 + 1 for (a, left), (b, right) in pairwise(ticks))
 
 
 def round_ticks(low: float, high: float, most: int = 5) -> Ticks:

@@ -106,7 +106,9 @@ def trials(run: SurfaceView, place: int) -> Html:
         groups.append(element("g", *marks, ring, class_=f"party {party_kind(k, count)}", data_party=k))
     words = f"Losses of the parties' trials along {name}; a table of their best and default losses is above."
     up = Side("loss", round_ticks(scale.low, scale.high, 4))
-    return plot(f"trials-{place}", Side(short(name, 40), axis.ticks), up, *uprights(run, axis), *groups, words=words)
+    return plot(
+        f"trials-{place}", Side(short(name, 40), axis.few_ticks), up, *uprights(run, axis), *groups, words=words
+    )
 
 
 def uprights(run: SurfaceView, axis: Axis) -> list[Html]:
@@ -137,7 +139,7 @@ def _slice(run: SurfaceView, piece: Slice, place: int, scale: Extent, up: Side) 
     else:
         marks = [_upright_bar(x, a, b) for x, a, b in zip(xs, low, high, strict=True)]
         marks += [mark(0, x, y, class_="dot") for x, y in zip(xs, middle, strict=True)]
-    across = Side(short(axis.parameter.name, 40), axis.ticks)
+    across = Side(short(axis.parameter.name, 40), axis.few_ticks)
     return plot(f"slice-{place}", across, up, *uprights(run, axis), *marks, words=words)
 
 
@@ -173,7 +175,7 @@ def _region(run: SurfaceView, axis: Axis, place: int, values: Sequence[Sequence[
                 at = {"cx": f"{100 * x:.4g}%", "cy": f"{100 * (1 - y):.4g}%"}
                 marks.append(element("circle", **at, r=f"{radius:.1f}", class_="dot"))
     labels = [(y, short(name, 9)) for y, name in zip(ys, names, strict=True)] if count <= 30 else []
-    across, words = Side(short(axis.parameter.name, 40), axis.ticks), "The table below has the numbers."
+    across, words = Side(short(axis.parameter.name, 40), axis.few_ticks), "The table below has the numbers."
     height = max(90, min(20 * count, 460))
     return plot(f"region-{place}", across, Side("", labels), *uprights(run, axis), *marks, words=words, height=height)
 
@@ -220,7 +222,7 @@ def correlation_colour(value: float) -> dict[str, str]:
 
 
 def importance_strip(alone: float, total: float, most: float) -> Html:
-    """Return a bar of what an HP makes alone and, hatched, together with others."""
+    """Return a bar of what an HP makes alone and, lighter, together with others."""
     first, second = alone / most, total / most
     return strip(
         element("rect", x=0, y=5, width=f"{100 * first:.4g}%", height=12, class_="alone"),

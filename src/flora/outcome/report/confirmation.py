@@ -109,7 +109,13 @@ def candidates(result: Result) -> list[Html]:
     return [
         element("h3", "Candidates and the default"),
         element("p", words),
-        table("Gain over the default, over all parties, with one standard error", head, rows),
+        table(
+            "Gain over the default, over all parties, with one standard error",
+            head,
+            rows,
+            numbers=len(names) + 1,
+            words=1,
+        ),
     ]
 
 

@@ -114,7 +114,7 @@ def importance(run: Analysis) -> Html:
         element(
             "p",
             "The share of the surface's variation over the whole space that a hyper-parameter makes alone (the full "
-            "bar), and together with the others (hatched): its ",
+            "bar), and together with the others (to the light end): its ",
             term("Sobol index"),
             ", by sampling. One that matters little there may still matter near the optimum: see the slices.",
         ),
@@ -238,7 +238,7 @@ def reproduction(result: Result) -> Html:
         table("What decided the run", ["setting", "value"], [[name, number(value)] for name, value in decided.items()]),
         table("Versions", ["library", "version"], [[name, str(value)] for name, value in versions]),
         folded("Digests (SHA-256)", table("Digests", ["of", "SHA-256"], digests)),
-        folded("The search space", element("pre", element("code", json.dumps(result.space.to_json(), indent=1)))),
+        folded("The search space", element("pre", element("code", _space(result)))),
         element("p", "Recommended: ", element("code", json.dumps(dict(result.config)))),
     )
 
@@ -256,6 +256,12 @@ _DECIDED = (
     "objective",
     "seed",
 )
+
+
+def _space(result: Result) -> str:
+    """Return the space as JSON, a line for each HP."""
+    lines = [f" {json.dumps(name)}: {json.dumps(entry)}" for name, entry in result.space.to_json().items()]
+    return "{\n" + ",\n".join(lines) + "\n}"
 
 
 def _digest(value: Any) -> Html:

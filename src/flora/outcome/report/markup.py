@@ -37,7 +37,13 @@ def join(children: Iterable[Any]) -> Html:
 
 
 def table(
-    caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]], *, numbers: int = 0, kind: str | None = None
+    caption: str,
+    head: Sequence[Any],
+    rows: Iterable[Sequence[Any]],
+    *,
+    numbers: int = 0,
+    words: int = 0,
+    kind: str | None = None,
 ) -> Html:
     """Return a table with a caption; the first cell of each row is its header.
 
@@ -46,10 +52,11 @@ def table(
         head: The heads of the columns.
         rows: The cells.
         numbers: How many of the last columns are numbers: they end at the same place.
+        words: How many columns follow the numbers.
         kind: How it fits a phone: as "cards", or by a "scroll" with a cue; by the number of its columns.
     """
-    first = len(head) - numbers
-    kinds = ["number" if place >= first else None for place in range(len(head))]
+    last = len(head) - words
+    kinds = ["number" if last - numbers <= place < last else None for place in range(len(head))]
     header = element("tr", *(element("th", cell, scope="col", class_=k) for cell, k in zip(head, kinds, strict=True)))
     labels = [None, *(_plain_text(cell) for cell in head[1:])]
     body = [

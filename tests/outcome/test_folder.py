@@ -1,5 +1,6 @@
 """The folder of a run, which it does not take from another."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from flora.errors import InputError
 from flora.outcome.folder import RunFolder, read_run, safe_name
-from tests.outcome.report.cases import EVIL, EVIL_PARTY, Case, aggregated, tuned
+from flora.problem.parameters import Real
+from tests.outcome.report.cases import EVIL, EVIL_PARTY, MIXED, Case, aggregated, tuned
 
 
 @given(st.text(min_size=1, max_size=60))
@@ -54,6 +56,18 @@ def test_what_a_run_leaves_is_read_back_and_its_report_says_it(tmp_path: Path) -
     assert (tmp_path / "run" / "model.flora").read_bytes() == b"the model"
     assert "Use the recommended hyper-parameters." in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert [path.name for path in tmp_path.iterdir()] == ["run"]  # whatever the parties are called
+
+
+@pytest.mark.parametrize("place", ["config", "trained_config"])
+def test_a_config_whose_number_is_a_text_is_refused_before_it_is_drawn(tmp_path: Path, place: str) -> None:
+    finished(tmp_path, tuned(["a", "b"]))
+    file = tmp_path / "result.json"
+    document = json.loads(file.read_text())
+    name = next(p.name for p in MIXED.parameters if isinstance(p, Real))
+    document[place][name] = "0.5"
+    file.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=rf"{name}: '0.5' is no value of this HP"):
+        read_run(tmp_path)
 
 
 def test_where_nothing_was_trained_there_is_no_model(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from urllib.parse import quote
 
 from flora.core.documents import MOST_BYTES, contents, object_in
 from flora.core.files import write_whole
-from flora.core.rules import shown
+from flora.core.rules import is_finite, shown
 from flora.errors import InputError
+from flora.problem.parameters import Real
 from flora.problem.plan import first_difference
+from flora.problem.space import Config, SearchSpace
 from flora.problem.trials import PartyTrials
 from flora.program.result import FORMAT, MODEL, Result
 
@@ -76,16 +78,25 @@ def _check_together(result: Result, trials: Sequence[PartyTrials], file: Path) -
         *(training.config for training in result.trainings),
         *(each.config_without for each in measured),
     ]
-    names = set(result.space.names)
     for config in configs:
-        if config is not None and set(config) != names:
-            raise InputError(f"{file}: a config must name {sorted(names)}, got {shown(sorted(config))}")
+        if config is not None:
+            _check_config(config, result.space, file)
     odd = {party.name for party in result.parties} ^ {party.party for party in trials}
     if odd and result.private is None:  # whose parties sent no trials
         raise InputError(f"{file}: its parties must be those with trials beside it, and {shown(min(odd))} is not")
     for party in trials:
         if party.space.digest != result.space.digest:
             raise InputError(f"{file}: party {party.party!r} has searched another space")
+
+
+def _check_config(config: Config, space: SearchSpace, file: Path) -> None:
+    """Raise unless a config names the space's HPs, with numbers where they are numbers: grown ones pass the range."""
+    if set(config) != set(space.names):
+        raise InputError(f"{file}: a config must name {sorted(space.names)}, got {shown(sorted(config))}")
+    for parameter in space.parameters:
+        value = config[parameter.name]
+        if not (is_finite(value) if isinstance(parameter, Real) else parameter.contains(value)):
+            raise InputError(f"{file}: {parameter.name}: {shown(value)} is no value of this HP")
 
 
 def write_report(run: Path, target: Path) -> None:

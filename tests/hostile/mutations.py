@@ -43,13 +43,14 @@ def of_json(data: bytes, edits: Sequence[Edit]) -> bytes:
         document = json.loads(data)
     except (ValueError, RecursionError):  # an earlier edit tore it
         return of_bytes(data, edits)
-    tear: list[Edit] = []
-    for edit in edits:
-        if edit[0] % 8 == 7:
-            tear.append(edit)
-        else:
-            document = _edited(document, edit)
-    text = json.dumps(document, default=str).encode()
+    tear = [edit for edit in edits if edit[0] % 8 == 7]
+    try:
+        for edit in edits:
+            if edit not in tear:
+                document = _edited(document, edit)
+        text = json.dumps(document, default=str).encode()
+    except RecursionError:  # an earlier edit has nested it as deeply as JSON is read, and it is no longer written
+        return of_bytes(data, edits)
     return of_bytes(_with_raws(text), tear) if tear else _with_raws(text)
 
 

@@ -73,7 +73,7 @@ class Reader:
     corpus: Callable[[], Sequence[bytes]]
     mutate: Mutate
     read: Read
-    share: float = 1.0  # of the cases: some readers are slow
+    share: float = 1.0  # of the short form's cases: some readers are slow
 
 
 FRAME = two_moons(60, 5).assign(place=lambda table: (table.x > 0.5).map({True: "town", False: "land"}))

@@ -1,11 +1,13 @@
 """Hostile input: every reader takes it or refuses it with a FloraError, in bounded time and memory.
 
-The short form runs in CI. ``make fuzz`` is the long one: ``FLORA_FUZZ`` is the number of cases for each reader, and
-``FLORA_FUZZ_SEED`` chooses others.
+The short form runs in CI: hypothesis draws the edits, and shrinks those that break something. ``make fuzz`` is the long
+one: ``FLORA_FUZZ`` is the number of cases for each reader, and ``FLORA_FUZZ_SEED`` chooses others. There a plain
+generator draws them: hypothesis takes several times as long for a case as most readers.
 """
 
 import faulthandler
 import os
+import random
 import resource
 import signal
 import tempfile
@@ -23,10 +25,10 @@ from hypothesis import strategies as st
 
 from flora.core.rules import one_line
 from flora.errors import FloraError
-from tests.hostile.mutations import EDITS
+from tests.hostile.mutations import EDITS, Edit
 from tests.hostile.readers import READERS, Reader
 
-CASES = int(os.environ.get("FLORA_FUZZ", "150"))
+SHORT, LONG = 150, int(os.environ.get("FLORA_FUZZ", "0"))  # cases
 SEED = int(os.environ.get("FLORA_FUZZ_SEED", "0"))
 SECONDS = 20  # that one case may take, on a busy machine
 MOST_MEMORY = 64 * 2**20  # bytes by which one case may raise the process's peak, besides some copies of its input
@@ -91,24 +93,46 @@ def test_a_reader_takes_what_is_valid(reader: Reader, tmp_path: Path) -> None:
     assert taken > 0 or reader.name == "a journal"  # of which a file is always replaced
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
-def test_a_reader_survives_what_is_hostile(reader: Reader) -> None:
-    valid = corpus(reader)
+Case = tuple[int, list[Edit]]  # which valid document, and what is done to it
 
-    @seed(SEED)
-    @settings(
-        max_examples=max(10, round(CASES * reader.share)),
+
+def drawn(name: str, count: int, valid: int) -> Iterator[Case]:
+    """Yield the cases of the long form."""
+    rng = random.Random(f"{SEED} {name}")
+    for _ in range(count):
+        edits = [(rng.getrandbits(20), rng.getrandbits(20), rng.getrandbits(20)) for _ in range(rng.randint(1, 4))]
+        yield rng.randrange(valid), edits
+
+
+def shrunk(reader: Reader, survived: Callable[[int, list[Edit]], None]) -> None:
+    """Try the cases of the short form."""
+    shares = settings(
+        max_examples=max(10, round(SHORT * reader.share)),
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
         phases=(Phase.generate, Phase.shrink),
     )
-    @given(st.integers(0, len(valid) - 1), EDITS)
-    def survived(which: int, edits: list[tuple[int, int, int]]) -> None:
-        with tempfile.TemporaryDirectory(dir=folder) as place:
+    which = st.integers(0, len(corpus(reader)) - 1)
+    seed(SEED)(shares(given(which, EDITS)(survived)))()
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_a_reader_survives_what_is_hostile(reader: Reader, tmp_path: Path) -> None:
+    valid = corpus(reader)
+
+    def survived(which: int, edits: list[Edit]) -> None:
+        with tempfile.TemporaryDirectory(dir=tmp_path) as place:
             survives(lambda data: reader.read(data, Path(place)), reader.mutate(valid[which], edits))
 
-    with tempfile.TemporaryDirectory() as folder:
-        with suppress(FloraError), tempfile.TemporaryDirectory(dir=folder) as place:
-            reader.read(valid[0], Path(place))  # what it imports is not the case's
-        survived()
+    with suppress(FloraError), tempfile.TemporaryDirectory(dir=tmp_path) as place:
+        reader.read(valid[0], Path(place))  # what it imports is not the case's
+    if not LONG:
+        return shrunk(reader, survived)
+    for case in drawn(reader.name, LONG, len(valid)):
+        try:
+            survived(*case)
+        except BaseException as error:
+            error.add_note(f"the case was {case}")
+            raise
+    return None

@@ -82,7 +82,8 @@ def test_no_file_means_the_documented_defaults(tmp_path: Path) -> None:
 
 def test_the_security_page_has_every_key_and_its_default() -> None:
     page = (Path(__file__).parents[2] / "docs" / "security.md").read_text("utf-8")
-    defaults = {key: f"`{json.dumps(value)}`" for key, value in Consent().to_json().items()} | {"data": "none"}
+    defaults = {key: f"`{json.dumps(value)}`" for key, value in Consent().to_json().items()}
+    defaults |= {"data": "none", "epsilon": "none"}
     for key, default in defaults.items():
         (line,) = (line for line in page.splitlines() if line.startswith(f"| `{key}` |"))
         assert line.endswith(f"| {default} |")
@@ -157,7 +158,7 @@ def test_all_is_allowed_to_a_program_and_not_by_a_file() -> None:
 @pytest.mark.parametrize(
     ("document", "says"),
     [
-        ({"trials": 5}, r"it has the unknown field 'trials', it has \['certificate', 'data', 'families'"),
+        ({"trials": 5}, r"it has the unknown field 'trials', it has \['certificate', 'data', 'epsilon', 'families'"),
         ({"families": "hgb"}, "families must be a list of at most 100000, got 'hgb'"),
         ({"families": [1]}, r"families\[0\] must be text, got 1"),
         ({"families": ["h\ngb"]}, r"families\[0\] must be at most 1000 printable characters"),
@@ -420,3 +421,18 @@ def test_sums_are_not_rounded_for_they_are_everybodys() -> None:
     step = Survey(SearchPlan("svm", "classification", SVM_SPACE, "r2"), None, "forest")
     reply = SurveyReply("a", 60, 3, (1 / 3,), (1 / 7,))
     assert Consent(pairs=Pairs(rounded=2)).apply(step, reply) == reply
+
+
+def test_a_party_with_an_epsilon_answers_searches_under_noise_alone(tmp_path: Path) -> None:
+    consent = Consent.read(written(tmp_path, epsilon=3.0))
+    assert Consent.from_json(consent.to_json()) == consent
+    assert "Sums of searches have noise: an epsilon of 3 in all." in consent.describe()
+    survey = Survey(PLAN, None, "forest")
+    consent.check(replace(survey, epsilon=3.0))
+    for step in (survey, ConfirmPrivately(PLAN, None, (PLAN.space.default,))):
+        with pytest.raises(ConsentError, match="leaves under noise alone: say --epsilon, at most 3"):
+            consent.check(step)
+    with pytest.raises(ConsentError, match="no pair of this party leaves it"):
+        consent.check(asked("search"))
+    with pytest.raises(InputError, match="epsilon must be a number above 0"):
+        Consent.read(written(tmp_path, epsilon=0))

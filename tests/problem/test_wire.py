@@ -99,6 +99,7 @@ EVERY_STEP: list[Step] = [
     SEARCH_PRIVATELY,
     SURVEY,
     Survey(PLAN, None, "gp", by_rows=True),
+    Survey(PLAN, SCHEMA, "forest", epsilon=2.5),
     CONFIRM_PRIVATELY,
 ]
 EVERY_REPLY: list[tuple[Step, Reply]] = [

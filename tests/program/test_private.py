@@ -1,6 +1,7 @@
 """A private search from end to end: APLM's recommendation from sums, and no party's pairs anywhere."""
 
 import json
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from flora.engines.threads import in_process
 from flora.errors import FloraError, InputError
 from flora.party.gate import Gate
 from flora.problem.messages import Confirm, ConfirmReply, Reply, SearchReply, Step
+from flora.problem.privacy import Ledger
 from flora.problem.private_messages import ConfirmPrivately, SurveyReply
 from flora.problem.trials import PartyTrials
 from flora.problem.wire import reply_text
@@ -160,6 +162,73 @@ def test_sums_of_another_length_are_refused() -> None:
 def test_what_sums_cannot_give_is_refused(more: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=f"--private does not go with {words}"):
         replace(REQUEST, **more)
+
+
+NOISY = replace(REQUEST, trials=3, epsilon=5.0)
+
+
+@pytest.fixture(scope="module")
+def under_noise() -> tuple[Outcome, list[tuple[Step, Reply]]]:
+    heard: list[tuple[Step, Reply]] = []
+    parties = gates([f"p{k:02d}" for k in range(20)])
+    drawn = [replace(g, party=replace(g.party, noise=random.Random(k))) for k, g in enumerate(parties)]
+    return drive(single_shot(NOISY), watching(in_process(drawn), heard)), heard
+
+
+def test_under_noise_there_is_one_sum_and_nothing_is_confirmed(
+    under_noise: tuple[Outcome, list[tuple[Step, Reply]]],
+) -> None:
+    outcome, heard = under_noise
+    assert {step.name for step, _ in heard} == {"describe", "search-privately", "survey"}
+    told = next(reply for _, reply in heard if isinstance(reply, SurveyReply))
+    assert (told.parties, len(told.means), told.deviations) == (20, 33, ())
+    assert outcome.found.choice is None
+    assert outcome.found.verdict is not None
+    assert outcome.found.verdict.basis == "predicted"
+    outcome.found.space.check(outcome.found.recommendation.config)
+
+
+def test_the_ledger_is_in_the_result_and_comes_back(under_noise: tuple[Outcome, list[tuple[Step, Reply]]]) -> None:
+    result = result_of(under_noise[0], NOISY, {})
+    assert result.private is not None
+    assert result.private.ledger == Ledger.of(5.0, 20, 33)
+    assert (result.private.parties, result.private.points) == (20, 33)
+    assert Result.from_text(result.to_text(), "result.json") == result
+
+
+def test_the_same_noise_gives_the_same_answer_and_the_seed_alone_does_not_give_it(
+    under_noise: tuple[Outcome, list[tuple[Step, Reply]]],
+) -> None:
+    def again(*, drawn: bool) -> tuple[float, ...]:
+        heard: list[tuple[Step, Reply]] = []
+        parties = gates([f"p{k:02d}" for k in range(20)])
+        if drawn:
+            parties = [replace(g, party=replace(g.party, noise=random.Random(k))) for k, g in enumerate(parties)]
+        drive(single_shot(NOISY), watching(in_process(parties), heard))
+        return next(reply.means for _, reply in heard if isinstance(reply, SurveyReply))
+
+    told = next(reply.means for _, reply in under_noise[1] if isinstance(reply, SurveyReply))
+    assert again(drawn=True) == told
+    assert again(drawn=False) != told
+
+
+def test_noise_takes_twenty_parties() -> None:
+    with pytest.raises(InputError, match=r"epsilon needs 20 parties, for of fewer .* here are 4"):
+        drive(single_shot(NOISY), in_process(gates()))
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"private": False}, "--epsilon is for the sums of a private search: say --private, too"),
+        ({"surface": SurfaceChoice(weights="rows")}, "--epsilon does not go with --weights rows"),
+        ({"scoring": "neg_log_loss"}, "--epsilon does not go with --scoring neg_log_loss"),
+        ({"epsilon": 0.0}, "epsilon must be a number above 0 and at most 100"),
+    ],
+)
+def test_what_noise_does_not_go_with_is_refused(more: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        replace(NOISY, **more)
 
 
 def test_paths_and_many_parties_choose_the_same_way_whatever_the_order() -> None:

@@ -16,6 +16,7 @@ from flora.aggregator.surface import SurfaceChoice, SurfaceKind, check_compatibl
 from flora.aggregator.verdict import Verdict, predicted_verdict, tried_configs
 from flora.problem.family import Family
 from flora.problem.path import Path, family_path
+from flora.problem.privacy import Ledger
 from flora.problem.space import Config, SearchSpace
 from flora.problem.trials import PartyTrials
 
@@ -26,6 +27,7 @@ class Searched:
 
     space: SearchSpace
     rows: Mapping[str, int]  # by party
+    ledger: Ledger | None = None  # what the sums cost, where they were under noise
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,16 @@ from flora.aggregator.surfaces.kinds import Floats, Learning, Undivided
 from flora.aggregator.verdict import predicted_verdict
 from flora.errors import TrialsError
 from flora.problem.plan import SearchPlan
+from flora.problem.privacy import Ledger
 from flora.problem.private_messages import ConfirmPrivatelyReply, SurveyReply
 from flora.problem.space import Config, Points, SearchSpace
 from flora.problem.trials import Gain, PartyTrials
 from flora.randomness import derived_seed
 from flora.surrogate.minimise import middle_of_lowest
 from flora.surrogate.regressors import REGRESSORS, Losses, Regressor
-from flora.surrogate.survey import surveyed, watched
+from flora.surrogate.survey import surveyed, surveyed_once, watched
+
+SMOOTH = "gp"  # the regressor that makes a surface of noisy sums
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,11 @@ class SurveyedMean(Undivided):
         """Return the standard error of the mean, as the parties' spread at the minimum has it: (n, d) -> (n,)."""
         return np.full(len(points), self.deviations[-1] / math.sqrt(max(self.count - 1, 1)))
 
+    @property
+    def looked(self) -> int:
+        """At how many points the parties were asked."""
+        return len(self.points)
+
     @cached_property
     def minimum(self) -> Points:
         """The lowest point that was looked at: (1, d)."""
@@ -68,6 +76,48 @@ class SurveyedMean(Undivided):
     @cached_property
     def _between(self) -> Regressor:
         return REGRESSORS[self.regressor](self.points, self.losses, derived_seed(self.seed, "surveyed"))
+
+
+@dataclass(frozen=True)
+class NoisyMean(SurveyedMean):
+    """The same under noise, and smooth: a Gaussian process tells what varies over the space from noise, which does not.
+
+    It is of losses less their mean. Its points and losses are those of the smooth surface.
+    """
+
+    words: ClassVar[str] = "the mean of the parties' regressors, less its mean over the points, from a sum under noise"
+    weighted: ClassVar[bool] = False
+    smooth: Regressor
+    asked: int  # points
+
+    def __call__(self, points: Points) -> Losses:
+        """Return by how much the mean of the parties' losses is above its own mean: (n, d) -> (n,)."""
+        return self.smooth.mean(points)
+
+    def error(self, points: Points) -> Losses:
+        """Return the standard deviation of the belief in that: (n, d) -> (n,)."""
+        return self.smooth.deviation(points)
+
+    @property
+    def looked(self) -> int:
+        """At how many points the parties were asked: it is known at more."""
+        return self.asked
+
+
+def aggregate_noisy_sums(reply: SurveyReply, rows: Mapping[str, int], plan: SearchPlan, epsilon: float) -> Aggregation:
+    """Return the minimum of a smooth surface through what a sum under noise says of the parties' surfaces."""
+    told, points = np.array(reply.means, dtype=np.float64), surveyed_once(plan.space, plan.seed)
+    if len(told) != len(points):
+        raise TrialsError(f"a survey of this space under noise has {len(points)} points, got {len(told)} losses")
+    smooth = REGRESSORS[SMOOTH](points, told, derived_seed(plan.seed, "surveyed"))
+    everywhere, losses = surveyed(plan.space, plan.seed, smooth.mean)
+    deviations = smooth.deviation(everywhere[[int(np.argmin(losses))]])
+    known = (everywhere, losses, deviations, reply.parties, SMOOTH, plan.seed)
+    surface = NoisyMean(*known, smooth=smooth, asked=len(points))
+    minimum = recommendation_at(surface, plan.space, plan.space.decode(surface.minimum)[0])
+    verdict = predicted_verdict(surface, plan.space, minimum.config, plan.trials * len(rows))
+    ledger = Ledger.of(epsilon, reply.parties, len(points))
+    return Aggregation((), surface, minimum, verdict, searched=Searched(plan.space, dict(rows), ledger))
 
 
 def aggregate_sums(

@@ -27,8 +27,7 @@ from flora.outcome.console import show_result
 from flora.outcome.folder import RunFolder
 from flora.outcome.progress import run_progress
 from flora.party.split import split
-from flora.problem.private_messages import too_few
-from flora.program.request import Request
+from flora.program.request import Request, check_parties
 
 if TYPE_CHECKING:
     from flora.cli.tune import TuneOptions
@@ -60,8 +59,7 @@ def tune_consortium(options: "TuneOptions") -> dict[str, Any]:
     read_files(options.given)  # what is wrong with them is better said here
     given = tuple(path.read_text("utf-8") for path in options.given)
     request = options.request()
-    if request.private and (why := too_few(len(kit.consortium.parties))):
-        raise InputError(f"--private: {why}")
+    check_parties(request, len(kit.consortium.parties))
     run = replace(run_for(kit, request), given=given, deadline=options.deadline)
     return tune_remotely(kit, run, options.work, quorum=options.quorum, wait=options.wait)
 

@@ -24,10 +24,9 @@ from flora.outcome.live import told_in
 from flora.outcome.progress import run_progress
 from flora.problem.messages import Reply, Step
 from flora.problem.plan import at_least
-from flora.problem.private_messages import too_few
 from flora.problem.trials import check_party_name
 from flora.program.drive import Ask, drive, timed
-from flora.program.request import Request
+from flora.program.request import Request, check_parties
 from flora.program.result import Result, result_of
 from flora.program.single_shot import Outcome, single_shot
 
@@ -53,6 +52,7 @@ class TuneOptions:
     trainings: int | None
     certificate: bool
     private: bool
+    epsilon: float | None
     engine: str
     given: tuple[Path, ...]
     project: Path | None
@@ -81,6 +81,7 @@ class TuneOptions:
             certificate=self.certificate,
             masked=not self.unmasked,
             private=self.private,
+            epsilon=self.epsilon,
         )
 
 
@@ -115,6 +116,13 @@ def add_arguments(parser: Any) -> None:
         "--private",
         action="store_true",
         help="no pair leaves a party: the aggregator learns sums over all of them (3 or more)",
+    )
+    parser.add_argument(
+        "--epsilon",
+        type=float,
+        default=Request.epsilon,
+        metavar="E",
+        help="with --private, from 20 parties on: so much the search's sums may tell of any one party (any)",
     )
     parser.add_argument(
         "--engine",
@@ -175,8 +183,7 @@ def tune(
     from flora.party.gate import Gate
     from flora.party.party import Party
 
-    if request.private and (why := too_few(len(tables))):
-        raise InputError(f"--private: {why}")
+    check_parties(request, len(tables))
     folder = RunFolder(work.out, _identity(tables, table, request))
     seconds: dict[str, float] = {}
     with ExitStack() as stack:
@@ -261,8 +268,9 @@ def _identity(tables: "Mapping[str, Table]", table: TableOptions, request: Reque
     """Return what makes a run the same run; its length may change. The searches compare the rows themselves."""
     settings = asdict(replace(request, schema=None))
     may_change = ("trials", "seconds", "send", "schema", "surface", "confirm", "objective", "trainings", "certificate")
-    if not request.private:  # as in folders from before there were private searches
-        settings.pop("private")
+    for later in ("private", "epsilon"):  # as in folders from before there were such searches
+        if not settings[later]:
+            settings.pop(later)
     return {
         **{key: value for key, value in settings.items() if key not in may_change},
         "parties": {name: len(source.frame) for name, source in sorted(tables.items())},

@@ -10,6 +10,8 @@ The file is a JSON object; each key may be left out, and then its default holds.
 - ``certificate``: whether sketches of the rows and learning curves may leave (false)
 - ``pairs``: ``"as-is"``, ``{"rounded": DIGITS}``, ``{"best": COUNT}``, or both of these in one object; ``"never"``:
   only a private search is answered (``"as-is"``)
+- ``epsilon``: how much all sums of private searches together may tell of this party; with it no search without
+  noise is answered (any)
 - ``data``: the party's own table, with ``path``, ``target`` and ``drop``, and where they are not found out by
   themselves ``sep``, ``decimal``, ``encoding``, ``missing``, ``dates`` and ``auto``; it never leaves (none)
 - ``fewest_parties``: sums are made with at least so many parties, this one among them (2)
@@ -30,7 +32,8 @@ from flora.errors import ConsentError, InputError
 from flora.models import FAMILIES
 from flora.party.tables.format import TableFormat
 from flora.problem.messages import REPLIES, Certify, Confirm, Describe, Reply, Search, SearchReply, Step
-from flora.problem.private_messages import ConfirmPrivately, ConfirmPrivatelyReply, SurveyReply
+from flora.problem.privacy import Epsilon
+from flora.problem.private_messages import ConfirmPrivately, ConfirmPrivatelyReply, Survey, SurveyReply
 from flora.problem.schema import Schema
 from flora.problem.sketch import FEWEST_QUANTILES, ROWS_PER_QUANTILE, Sketch
 from flora.problem.space import SearchSpace
@@ -115,6 +118,7 @@ class Consent:
     data: DataSource | None = None
     fewest_parties: Total = 2
     unmasked_sums: bool = False
+    epsilon: Epsilon | None = None  # of all private searches together; None: any, and without noise, too
 
     def __post_init__(self) -> None:
         check(self)
@@ -148,8 +152,9 @@ class Consent:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """Return the file's JSON, with nothing left out but a table that it does not name."""
-        return {key: value for key, value in to_document(self).items() if key != "data" or value is not None}
+        """Return the file's JSON, with nothing left out but a table and an epsilon that it does not name."""
+        optional = ("data", "epsilon")
+        return {key: value for key, value in to_document(self).items() if key not in optional or value is not None}
 
     def check(self, step: Step) -> None:
         """Raise :class:`ConsentError` where a step asks for more than this party allows."""
@@ -157,10 +162,13 @@ class Consent:
             return
         if isinstance(step, Certify) and not self.certificate:
             raise ConsentError("this party sends no sketch of its rows, and the certificate asks for one")
-        if isinstance(step, Search | Confirm | Certify) and self.pairs.never:
+        if isinstance(step, Search | Confirm | Certify) and (self.pairs.never or self.epsilon is not None):
             raise ConsentError(
                 "no pair of this party leaves it, and this step asks for losses of its own: --private asks for sums"
             )
+        exact = isinstance(step, ConfirmPrivately) or (isinstance(step, Survey) and step.epsilon is None)
+        if exact and self.epsilon is not None:
+            raise ConsentError(f"this party's search leaves under noise alone: say --epsilon, at most {self.epsilon:g}")
         _check_among("the model", step.plan.family, self.families)
         _check_among("the scoring", step.plan.scoring, self.scorings)
         self._check_count("trials", step.plan.trials)
@@ -214,17 +222,18 @@ class Consent:
         best, digits = self.pairs.best, self.pairs.rounded
         pairs = "All pairs of a config and its loss leave" if best is None else f"The best {best} pairs leave"
         rounding = " as they are" if digits is None else f" with losses rounded to {digits} digits"
-        if self.pairs.never:
+        if self.pairs.never or self.epsilon is not None:
             pairs, rounding = "No pair of a config and its loss leaves; in a private search sums over parties do", ""
         masks = ", with masks or without" if self.unmasked_sums else " and leave under masks alone"
         sketches = "leave if a certificate is asked for" if self.certificate else "do not leave"
+        noise = "" if self.epsilon is None else f" Sums of searches have noise: an epsilon of {self.epsilon:g} in all."
         return "\n".join(
             [
                 f"Models that may be trained: {_listed(self.families)}.",
                 f"Scorings that may be asked for: {_listed(self.scorings)}.",
                 f"A search has at most {self.most_trials} trials; a step takes at most {self.most_seconds:g} seconds.",
                 f"With fewer than {self.fewest_rows} rows this party answers nothing.",
-                f"{pairs}{rounding}.",
+                f"{pairs}{rounding}.{noise}",
                 f"Sums are made with at least {self.fewest_parties} parties{masks}.",
                 f"Sketches of the rows and learning curves {sketches}.",
             ]

@@ -18,6 +18,7 @@ from flora.core.codec import to_document
 from flora.core.collective import Collective, Integers, Masks
 from flora.core.workers import one_thread
 from flora.errors import CollectiveError, ConsentError
+from flora.party.account import SPENT, Payment, check_payment, paid_in
 from flora.party.audit import AuditLog
 from flora.party.consent import Consent
 from flora.party.party import Party
@@ -49,6 +50,7 @@ class Gate:
     say: Say = _nobody_hears
     stopped: Callable[[], bool] = _never
     masks: Masks | None = None  # under which sums leave
+    paid: list[Payment] = field(default_factory=list, repr=False, compare=False)  # of epsilon, where there is no log
 
     @property
     def name(self) -> str:
@@ -117,7 +119,9 @@ class Gate:
         if self.log is not None:
             self.log.record(f"{step.name}: sums begin", self.to, b"", self._company(collective.size))
         try:
-            yield watched if self.masks is None else self.masks.begin(watched, step_text(step))
+            line = watched if self.masks is None else self.masks.begin(watched, step_text(step))
+            self._pay(step)  # now that all are there: nothing is spent on a step that cannot begin
+            yield line
         finally:
             if self.log is not None:
                 note = (
@@ -126,6 +130,16 @@ class Gate:
                 self.log.record(f"{step.name}: sums", self.to, watched.digest.hexdigest().encode(), note)
             waited = f"{watched.waiting:.1f} s of it waiting"
             self.say(f"{step.name}: {watched.calls} sums, {watched.sent} bytes out, {watched.received} in, {waited}")
+
+    def _pay(self, step: Step) -> None:
+        """Count what a step under noise costs, if it may be spent."""
+        if not isinstance(step, Survey) or step.epsilon is None:
+            return
+        due = Payment.of(step, step.epsilon)
+        check_payment(self.paid if self.log is None else paid_in(self.log), due, self.consent.epsilon)
+        self.paid.append(due)
+        if self.log is not None:
+            self.log.record(SPENT, self.to, b"", due.note)
 
     def _company(self, size: int) -> str:
         """Return with whom sums are made, and whether under masks, in words for the log."""

@@ -1,5 +1,6 @@
 """A party: the only code that sees rows and answers the aggregator."""
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from flora.core.collective import Alone, Collective
+from flora.core.noise import SYSTEM
 from flora.core.workers import Map, one_by_one, one_thread
 from flora.errors import DataError, InputError
 from flora.models import family_of
@@ -23,6 +25,7 @@ from flora.party.measure import confirm
 from flora.party.private import Candidates, OwnGains, OwnSurface, mean_gains, mean_surface
 from flora.party.sketch import joint, sketch_of
 from flora.party.training import Apart, InOnePlace, train_as
+from flora.party.under_noise import mean_surface_under_noise
 from flora.problem.messages import (
     Certify,
     CertifyReply,
@@ -86,6 +89,7 @@ class Party:
     families: Callable[[str], ModelFamily] = family_of
     kept: dict[str, PartyTrials] = field(default_factory=dict, repr=False, compare=False)  # of private searches
     training: Progress = no_progress  # iterations done, and how many there are at most: 0, if nobody knows
+    noise: random.Random = field(default=SYSTEM, repr=False, compare=False)  # never the run's seed, which all know
 
     def answer(self, step: Step, collective: Collective | None = None) -> Reply:
         """Return this party's reply; an error names the party."""
@@ -170,7 +174,10 @@ class Party:
     def _survey(self, step: Survey, collective: Collective) -> SurveyReply:
         plan, rows = step.plan, self.source.local_rows(step.plan.task, step.schema)
         own = None if no_folds(rows) else self._own_surface(step, rows, collective.size)
-        found = mean_surface(own, plan.space, plan.seed, collective)
+        if step.epsilon is None:
+            found = mean_surface(own, plan.space, plan.seed, collective)
+        else:
+            found = mean_surface_under_noise(own, plan.space, plan.seed, step.epsilon, collective, self.noise)
         means, deviations = tuple(found.means.tolist()), tuple(found.deviations.tolist())
         return SurveyReply(self.name, len(rows), found.parties, means, deviations)
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 from flora.core.rules import Amount, Count, Measure, Name, Sentence, Total, check
 from flora.errors import WireError
 from flora.problem.plan import SearchPlan, check_configs
+from flora.problem.privacy import Epsilon
 from flora.problem.schema import Schema
 from flora.problem.space import Config
 
@@ -47,6 +48,7 @@ class Survey:
     schema: Schema | None
     regressor: Name
     by_rows: bool = False  # whether a party counts by its rows
+    epsilon: Epsilon | None = None  # with it, one sum at few points, under noise; all parties count the same
 
     def __post_init__(self) -> None:
         check(self, WireError)
@@ -89,8 +91,8 @@ class SurveyReply:
     party: Name
     rows: Total
     parties: Count  # whose surfaces they are
-    means: tuple[Measure, ...]  # at each point
-    deviations: tuple[Amount, ...]  # over the parties, at a few points
+    means: tuple[Measure, ...]  # at each point; under noise, of each surface less its mean over the points
+    deviations: tuple[Amount, ...]  # over the parties, at a few points; none under noise
     notes: tuple[Sentence, ...] = ()
 
     def __post_init__(self) -> None:

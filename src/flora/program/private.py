@@ -7,6 +7,7 @@ from typing import TypeVar
 from flora.aggregator.aggregation import Aggregation
 from flora.aggregator.private import (
     SurveyedMean,
+    aggregate_noisy_sums,
     aggregate_sums,
     conclude_from_sums,
     counted_until,
@@ -15,6 +16,7 @@ from flora.aggregator.private import (
 from flora.errors import FloraError, InputError
 from flora.problem.family import Family
 from flora.problem.plan import SearchPlan
+from flora.problem.privacy import too_few_for_noise
 from flora.problem.private_messages import (
     ConfirmPrivately,
     ConfirmPrivatelyReply,
@@ -39,16 +41,23 @@ def search_privately(
     rows = {reply.party: reply.rows for reply in replies if reply.searched}
     if why := too_few(len(rows)):
         raise InputError(why)
-    how, by_rows = request.surface.regressor, request.surface.weights == "rows"
-    told = yield from asked(Survey(plan, schema, how, by_rows), SurveyReply)
+    epsilon, how, by_rows = request.epsilon, request.surface.regressor, request.surface.weights == "rows"
+    if epsilon is not None and (why := too_few_for_noise(len(replies))):
+        raise InputError(why)
+    told = yield from asked(Survey(plan, schema, how, by_rows, epsilon), SurveyReply)
+    if epsilon is not None:
+        return replace(aggregate_noisy_sums(_alike(told), rows, plan, epsilon), family=family), replies
     return replace(aggregate_sums(_alike(told), rows, plan, how, by_rows=by_rows), family=family), replies
 
 
 def confirm_privately(
     found: Aggregation, plan: SearchPlan, schema: Schema | None, request: Request
 ) -> Program[Aggregation]:
-    """Let all parties measure the best configs and add up their gains, and choose by that."""
-    if not request.confirm or not isinstance(found.surface, SurveyedMean):
+    """Let all parties measure the best configs and add up their gains, and choose by that.
+
+    Under noise they measure nothing: it would cost epsilon, and tell less than the surface (docs/evaluation.md).
+    """
+    if not request.confirm or request.epsilon is not None or not isinstance(found.surface, SurveyedMean):
         return found
     configs = tuple(dict(config) for config in propose_from_sums(found, found.surface, request.confirm))
     told = yield from asked(ConfirmPrivately(plan, schema, configs, *counted_until(found)), ConfirmPrivatelyReply)

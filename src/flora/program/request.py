@@ -12,7 +12,10 @@ from flora.models import family_of
 from flora.party.local_search.samplers import check_sampler
 from flora.problem.family import FEDERATED, OWN, Family, space_of
 from flora.problem.plan import SearchPlan, at_least
+from flora.problem.privacy import Epsilon, too_few_for_noise
+from flora.problem.private_messages import too_few
 from flora.problem.schema import Label, Schema, Task, check_several
+from flora.problem.score_range import BELOW_ONE, range_of
 from flora.problem.space import SearchSpace
 from flora.problem.space_formats import parameters_of
 
@@ -50,6 +53,7 @@ class Request:
     certificate: bool = False  # it costs a few fits, and more leaves a party
     masked: bool = True  # across machines: nobody sees what one party adds to a sum
     private: bool = False  # no pair leaves a party: the search, too, is in sums
+    epsilon: Epsilon | None = None  # of a private search: so much its sums may tell of a party; None: they are exact
 
     def __post_init__(self) -> None:
         check(self)
@@ -67,6 +71,8 @@ class Request:
             raise InputError("a space of one's own names the aggregator's HPs itself: leave --aggregator-hps out")
         if self.private:
             self._check_private()
+        if self.epsilon is not None:
+            self._check_epsilon()
 
     def _check_private(self) -> None:
         """Raise where something is asked for that sums over all parties cannot give."""
@@ -79,6 +85,15 @@ class Request:
         ):
             if asked:
                 raise InputError(f"--private does not go with {words}")
+
+    def _check_epsilon(self) -> None:
+        """Raise where noise would be on something else than a private search's sums, or none could be enough."""
+        if not self.private:
+            raise InputError("--epsilon is for the sums of a private search: say --private, too")
+        if self.surface.weights != "equal":
+            raise InputError(f"--epsilon does not go with --weights {self.surface.weights}: all parties count the same")
+        if self.scoring is not None and self.scoring not in BELOW_ONE and range_of(self.scoring) != (0.0, 1.0):
+            raise InputError(f"--epsilon does not go with --scoring {self.scoring}: its losses have no known range")
 
     @property
     def compared_folds(self) -> int:
@@ -112,6 +127,14 @@ class Request:
             seconds=self.seconds,
             positive=self.positive,
         )
+
+
+def check_parties(request: Request, parties: int) -> None:
+    """Raise where a search in sums is asked for that so few parties allow none of."""
+    if request.private and (why := too_few(parties)):
+        raise InputError(f"--private: {why}")
+    if request.epsilon is not None and (why := too_few_for_noise(parties)):
+        raise InputError(f"--epsilon: {why}")
 
 
 def space_for(family: Family, task: Task, document: Any) -> SearchSpace:

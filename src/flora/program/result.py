@@ -17,6 +17,7 @@ from flora.core.codec import FLAT, to_document, to_json
 from flora.core.documents import Format
 from flora.core.rules import check
 from flora.problem.plan import SearchPlan
+from flora.problem.privacy import Ledger
 from flora.problem.schema import Label, Schema
 from flora.problem.space import Config, SearchSpace
 from flora.problem.trials import Gain, PartyTrials, loss_of
@@ -75,7 +76,8 @@ class PrivateResult:
 
     parties: int  # whose surfaces and gains are in the sums
     points: int  # at which the parties' surfaces were added up
-    deviation: float  # of the parties' surfaces, at the lowest of these
+    deviation: float  # of the parties' surfaces, at the lowest of these; under noise, of the belief in their mean
+    ledger: Ledger | None = None  # what the sums tell of a party; None: they have no noise
 
     @classmethod
     def of(cls, found: Aggregation) -> Self | None:
@@ -83,7 +85,8 @@ class PrivateResult:
         surface = found.surface
         if not isinstance(surface, SurveyedMean):
             return None
-        return cls(found.parties, len(surface.points), float(surface.deviations[-1]))
+        ledger = found.searched.ledger if found.searched else None
+        return cls(found.parties, surface.looked, float(surface.deviations[-1]), ledger)
 
 
 @dataclass(frozen=True)

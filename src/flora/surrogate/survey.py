@@ -15,6 +15,7 @@ from flora.surrogate.regressors import Losses
 
 FIRST = 2_048  # random points, besides the default
 ROUNDS = ((512, 0.1), (512, 0.02))  # after them: so many, so far from the lowest in the unit cube
+UNDER_NOISE = 32  # random points where there is noise: the same noise is on each, so it tells more of few
 WATCHED = 64  # of the random points, at which the parties' spread is asked for, besides default and minimum
 
 
@@ -30,6 +31,12 @@ def surveyed(space: SearchSpace, seed: int, mean: Callable[[Points], Losses]) ->
         nearby = near_lowest(points, losses, space, rng, scale, count)
         points, losses = np.vstack([points, nearby]), np.concatenate([losses, mean(nearby)])
     return points, losses
+
+
+def surveyed_once(space: SearchSpace, seed: int) -> Points:
+    """Return where the parties look once, as each look takes noise of its own: the default, and random points."""
+    drawn = space.sample(stream(seed, "survey"), UNDER_NOISE)
+    return np.vstack([space.snap(space.encode([space.default])), drawn])
 
 
 def watched(losses: Losses) -> list[int]:

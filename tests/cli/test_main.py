@@ -57,6 +57,23 @@ class TestPrivateRuns:
         assert (out / "report.html").read_text() == page
         assert flora("compare", out, out)[0] == 0
 
+    def test_with_an_epsilon_the_result_has_a_ledger_and_all_pages_say_so(self, flora: Run, tmp_path: Path) -> None:
+        two_moons(20 * 30, 1).to_csv(tmp_path / "all.csv", index=False)
+        out = tmp_path / "run"
+        command = ("tune", tmp_path / "all.csv", "--target", "kind", *QUICK, "--parties", "20", "--trainings", "1")
+        code, printed, err = flora(*command, "--private", "--epsilon", "3", "--out", out)
+        assert code == 0, err
+        assert "tells an epsilon of 3 (delta 1e-05) while 10 of 20 parties keep their shares of the noise" in printed
+        ledger = json.loads((out / "result.json").read_text())["private"]["ledger"]
+        assert (ledger["epsilon"], ledger["numbers"], ledger["honest"]) == (3.0, 33, 10)
+        page = (out / "report.html").read_text()
+        assert "under noise (epsilon 3)" in page
+        assert "parties that must be honest" in page
+        assert flora("report", out)[0] == 0
+        assert (out / "report.html").read_text() == page
+        fewer = (*command[:-4], "--parties", "19", "--private", "--epsilon", "3")
+        refused(flora(*fewer), "--epsilon: epsilon needs 20 parties")
+
     def test_what_does_not_go_with_it_is_refused(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
         options = ("--target", "kind", *QUICK, "--private", "--out", tmp_path / "run")
         command = ("tune", *party_files, *options)

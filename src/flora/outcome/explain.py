@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from flora.aggregator.verdict import SHOWN, quantile
 from flora.outcome.numbers import SPACE, counted, decimals, number, plain, signed, signed_with_error, with_error
+from flora.problem.privacy import Ledger
 from flora.problem.space import Real
 from flora.program.result import Result
 
@@ -45,11 +46,26 @@ def private_words(result: Result) -> str:
     found = result.private
     if found is None:
         return ""
+    if found.ledger is not None:
+        return (
+            f"no party's pairs of hyper-parameters and losses left it. The mean of {found.parties} parties' surfaces "
+            f"is known at {found.points:,} points, under noise. {noise_words(found.ledger)} Who gains, who loses and "
+            "who disagrees is not known, and no candidate was measured again."
+        )
     gains = f", and of their gains at {counted(len(result.candidates) - 1, 'candidate')}" if result.candidates else ""
     return (
         f"no party's pairs of hyper-parameters and losses left it. The mean of {found.parties} parties' surfaces is "
         f"known at {found.points:,} points{gains}; no party's own, so who gains, who loses and who disagrees is not "
         "known, and no party's outlying gain is left out."
+    )
+
+
+def noise_words(ledger: Ledger) -> str:
+    """Return what is promised of a search under noise, and of what it is not."""
+    return (
+        f"Of any one party it tells an epsilon of {ledger.epsilon:g} (delta {ledger.delta:g}) while {ledger.honest} of "
+        f"{ledger.parties} parties keep their shares of the noise to themselves. Trainings have no noise, and nothing "
+        "is promised of single rows."
     )
 
 

@@ -165,7 +165,9 @@ def _left(result: Result, size: int) -> Html:
     fits = sum(entry.trials for entry in result.parties)
     items = [f"Hyper-parameters with their losses: {counted(fits, 'trial')}, {bytes_words(size)} in all."]
     if result.private:
-        items = [f"Sums over all parties: of their surfaces at {result.private.points:,} points. No pair left a party."]
+        noise = f", under noise (epsilon {result.private.ledger.epsilon:g})" if result.private.ledger else ""
+        points = f"{result.private.points:,} points{noise}"
+        items = [f"Sums over all parties: of their surfaces at {points}. No pair left a party."]
     if result.schema is not None:
         lists = " and the lists of their categories" if any(c.categories for c in result.schema.columns) else ""
         items.append(f"The names and kinds of {counted(len(result.schema.columns), 'column')}{lists}.")

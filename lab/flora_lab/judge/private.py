@@ -1,4 +1,7 @@
-"""``flora-lab private``: what a private search costs, on the judge's stored cells: the same pairs, known as sums."""
+"""``flora-lab private``: what a private search costs, on the judge's stored cells: the same pairs, known as sums.
+
+With ``--epsilon``: what noise costs besides (:mod:`flora_lab.judge.epsilon`).
+"""
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -20,7 +23,9 @@ from flora.program.drive import Ask, drive
 from flora.program.single_shot import single_shot
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import TARGET
-from flora_lab.judge.command import EXPERIMENT, JudgeOptions, add_arguments, protocol_of
+from flora_lab.judge import command
+from flora_lab.judge.command import EXPERIMENT, JudgeOptions, protocol_of
+from flora_lab.judge.epsilon import NoisyCell, TruthGrid, prices, show_prices
 from flora_lab.judge.record import Record, Truth
 from flora_lab.judge.rules import APLM, DEFAULT, RULES, Rule, as_trained
 from flora_lab.judge.run import JudgedCell, all_rows, request_for
@@ -28,11 +33,18 @@ from flora_lab.judge.score import score_cells, score_rules
 from flora_lab.judge.show import show
 from flora_lab.judge.truth import measure_truths
 from flora_lab.pieces import Bench, compute_missing, keep
-from flora_lab.tables import wide_console
+from flora_lab.tables import to_csv, wide_console
 
-__all__ = ["add_arguments", "run"]
-
+USUAL_FOLDS = command.USUAL.folds
 USUAL = (DEFAULT, APLM, "flora", "flora's choice")
+
+
+@dataclass(frozen=True)
+class PrivateOptions:
+    """What ``flora-lab private`` was asked for."""
+
+    judge: JudgeOptions
+    epsilon: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -120,9 +132,46 @@ def _rules(private: Mapping[str, Private]) -> tuple[Rule, ...]:
     return (*usual, Rule("private minimum", minimum), Rule("private", verdict), Rule("private's choice", chosen))
 
 
+def add_arguments(parser: Any) -> None:
+    """Say what may be typed."""
+    command.add_arguments(parser)
+    parser.add_argument(
+        "--epsilon",
+        action="append",
+        default=[],
+        type=float,
+        metavar="E",
+        help="what noise costs, beside votes on grid cells (svm); may be repeated; needs no stored cells",
+    )
+
+
 def run(parsed: Namespace) -> dict[str, Any]:
     """Ask the parties of stored cells again, in private, and score what comes of it beside the usual rule."""
-    options = options_of(JudgeOptions, parsed)
+    found = options_of(PrivateOptions, parsed)
+    return _noisy(found.judge, found.epsilon) if found.epsilon else _exact(found.judge)
+
+
+def _noisy(options: JudgeOptions, epsilons: tuple[float, ...]) -> dict[str, Any]:
+    """Draw the noise of each epsilon, and score what is then recommended beside what votes would recommend."""
+    protocol = Protocol(options.trials, USUAL_FOLDS)
+    bench = options.run.bench("private", protocol)
+    pieces = [NoisyCell(cell, epsilons) for cell in options.cells() if cell.family == "svm"]
+    if options.run.stored:
+        known = bench.store.names()
+        pieces = [each for each in pieces if {each.name, TruthGrid(each.cell.dataset).name} <= known]
+    if not pieces:
+        raise InputError(f"{bench.store.packed}: has none of the cells that were asked for")
+    if not options.run.stored:
+        tables = [TruthGrid(name) for name in dict.fromkeys(piece.cell.dataset for piece in pieces)]
+        compute_missing("cells", [[*pieces, *tables]], bench, options.run.jobs)
+    lines = prices(pieces, bench)
+    options.run.write_csv(to_csv([asdict(line) for line in lines]))
+    if not options.run.json:
+        show_prices(lines, wide_console())
+    return {"benchmark": "epsilon", "protocol": protocol.numbers, "lines": list(map(asdict, lines))}
+
+
+def _exact(options: JudgeOptions) -> dict[str, Any]:
     protocol: Protocol = protocol_of(options)
     judged, bench = options.run.bench(EXPERIMENT, protocol), options.run.bench("private", protocol)
     there = judged.store.names()

@@ -31,7 +31,7 @@ LOG = "nvflare.log"
 MOST_LOG = 20 * 2**20
 RESTARTS, SOON = 3, 20.0  # so many ends within so many seconds each are no accident
 PR_SET_PDEATHSIG = 1
-# A run's outcome is there before its processes end. NVFlare would wait 900 s for a party that was cut off at that moment.
+# A run's outcome is there before its processes end; NVFlare would wait 900 s for a party that was cut off just then.
 ENVIRONMENT = {"PYTHONSAFEPATH": "1", "MALLOC_ARENA_MAX": "4", "NVFLARE_CLIENT_OUTCOME_WAIT_TIMEOUT": "5"}
 CONNECTED, READY = "connected to the aggregator", "ready for the parties"
 LOST = re.compile(r"cannot send to 'server': target_unreachable")

@@ -1,6 +1,7 @@
 """An intruder with a good kit: NVFlare's own client, admin client or server, without a guard, that writes to anybody.
 
     python -m tests.network.attacker peer|scientist|aggregator KIT FOLDER
+    python -m tests.network.attacker impostor KIT FOLDER NAME
 
 It connects as its kit allows, writes FOLDER/ready, and then attacks whom FOLDER/attack-N.json names, with every channel
 and topic that NVFlare's source has; what came back is in FOLDER/answers-N.json. For tests on loopback.
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 SECONDS = 6.0  # for an answer
@@ -141,6 +143,21 @@ def peer(kit: str, folder: Path) -> None:
     MainProcessMonitor.run(client_train.main, run_dir=kit, args=arguments)
 
 
+def impostor(kit: str, folder: Path, claim: str) -> None:
+    """A cell of NVFlare's with a party's kit, that says to be somebody else, and does not go away when refused."""
+    from nvflare.fuel.f3.cellnet.core_cell import CoreCell
+
+    startup = Path(kit) / "startup"
+    document = json.loads((startup / "fed_client.json").read_bytes())
+    address = document["servers"][0]["service"]
+    files = {"ca_cert": "rootCA.pem", "client_cert": "client.crt", "client_key": "client.key"}
+    credentials = {key: str(startup / name) for key, name in files.items()}
+    url = f"{address['scheme']}://{address['target']}"
+    cell = CoreCell(fqcn=claim, root_url=url, secure=True, credentials=credentials)
+    cell.start()
+    serve(SimpleNamespace(core_cell=cell), folder)
+
+
 def aggregator(kit: str, folder: Path) -> None:
     """NVFlare's server with the aggregator's kit."""
     from nvflare.fuel.f3.mpm import MainProcessMonitor
@@ -174,4 +191,10 @@ def scientist(kit: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"peer": peer, "scientist": scientist, "aggregator": aggregator}[sys.argv[1]](sys.argv[2], Path(sys.argv[3]))
+    roles: dict[str, Callable[..., None]] = {
+        "peer": peer,
+        "scientist": scientist,
+        "aggregator": aggregator,
+        "impostor": impostor,
+    }
+    roles[sys.argv[1]](sys.argv[2], Path(sys.argv[3]), *sys.argv[4:])

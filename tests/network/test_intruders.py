@@ -118,7 +118,7 @@ def test_another_partys_certificate(serving: Network, south: Path, tmp_path: Pat
     assert command.wait() == 2
     assert "client.crt: is the certificate of 'north', the kit is of 'south'" in command.text
     intrude(serving, "south", tmp_path)
-    serving.commands["aggregator"].until("refused somebody with the certificate of north who said to be south")
+    serving.commands["aggregator"].until("the certificate of 'north' is not that of 'south'")
     stays_out(serving, "south")
 
 
@@ -286,11 +286,13 @@ class Intruder:
     role: str
     kit: Path
     folder: Path
+    claim: tuple[str, ...] = ()  # the name that an impostor calls itself by
     attacks: int = 0
 
     def start(self) -> "Intruder":
         self.folder.mkdir()
         command = [sys.executable, "-m", "tests.network.attacker", self.role, str(self.kit), str(self.folder)]
+        command += self.claim
         path = f"{ROOT / 'src'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         with (self.folder / "log").open("wb") as log:
             self.process = subprocess.Popen(
@@ -337,8 +339,8 @@ def everything() -> dict[str, Any]:
 def intruders(tmp_path: Path) -> Iterator[Any]:
     started: list[Intruder] = []
 
-    def start(role: str, kit: Path) -> Intruder:
-        started.append(Intruder(role, kit, tmp_path / f"intruder-{len(started)}"))
+    def start(role: str, kit: Path, *claim: str) -> Intruder:
+        started.append(Intruder(role, kit, tmp_path / f"intruder-{len(started)}", claim))
         return started[-1].start()
 
     yield start
@@ -523,6 +525,30 @@ def test_a_peer_in_a_run_gets_nothing_and_the_run_ends_well(opened: Open, intrud
     answers = peer.attack(*targets, table=network.data("south"), claims=("server", f"server.{job}", f"south.{job}"))
     assert answers == []
     assert refusals(network.kits / "aggregator")
+    after = {name: digest for name, digest in contents(network.kits / "south").items() if name in before}
+    assert after == before
+    assert run.wait() == 0, run.text
+
+
+def test_members_that_take_anothers_name_are_kept_out_and_the_run_ends_well(opened: Open, intruders: Any) -> None:
+    """Three cells with north's kit call themselves by names that are not north's, while north and south search."""
+    network = opened({"north": 60, "south": 4000}, fresh=True)
+    network.aggregator().until("ready for the parties")
+    network.party("north").until("connected to the aggregator")
+    network.party("south").until("connected to the aggregator")
+    before = contents(network.kits / "south")
+    run = network.tune("out", "--model", "hgb", "--trials", "30", "--cv", "5", "--no-race")
+    network.commands["south"].until("search: begins")
+    job = next(p.name for p in (network.kits / "south").iterdir() if re.fullmatch(r"[0-9a-f]{8}-[-0-9a-f]{27}", p.name))
+    names = ("south", f"south.{job}", f"_admin_{job}")
+    impostors = [intruders("impostor", network.kits / "north", name) for name in names]
+    assert "search: done" not in network.commands["south"].text  # it is under way
+    for impostor in impostors:
+        answers = impostor.attack("server", "north", table=network.data("south"), claims=("south", "server"))
+        assert answers == []
+    refused = " ".join(refusals(network.kits / "aggregator"))
+    for name in names:
+        assert f"the certificate of 'north' is not that of '{name}'" in refused
     after = {name: digest for name, digest in contents(network.kits / "south").items() if name in before}
     assert after == before
     assert run.wait() == 0, run.text

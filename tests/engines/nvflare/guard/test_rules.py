@@ -14,8 +14,11 @@ import pytest
 from nvflare.fuel.f3.cellnet.core_cell import CoreCell
 from nvflare.fuel.f3.cellnet.defs import CellChannel, MessageHeaderKey, MessageType
 from nvflare.fuel.f3.drivers.driver_params import DriverParams
+from nvflare.fuel.f3.endpoint import Endpoint
 from nvflare.fuel.f3.message import Message
 from nvflare.fuel.f3.sfm.conn_manager import ConnManager
+from nvflare.fuel.f3.sfm.constants import Types
+from nvflare.fuel.f3.sfm.sfm_conn import SfmConnection
 from nvflare.fuel.f3.streaming.stream_const import STREAM_ACK_TOPIC, STREAM_CHANNEL, STREAM_DATA_TOPIC
 from nvflare.fuel.hci.server.reg import ServerCommandRegister
 from nvflare.fuel.utils.constants import Mode
@@ -462,6 +465,52 @@ def test_what_the_gate_cannot_read_does_not_pass(monkeypatch: pytest.MonkeyPatch
     assert len(refused) == 4
     process(None, NORTH, line("north"), 1, frame())
     assert len(passed) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "certificate"),
+    [("north", "north"), (f"north.{RUN}", "north"), (ADMIN, USER), (HUB.here, "agg.example.org")],
+)
+def test_a_line_is_of_whose_certificate_it_shows(name: str, certificate: str) -> None:
+    assert AGGREGATOR.name_refusal(name, certificate) == ""
+    for other in {"north", "south", "west", "agg.example.org", USER, "", "N/A"} - {certificate}:
+        assert "is not that of" in AGGREGATOR.name_refusal(name, other)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "server", " north", "north.", "north.x", f"north.{RUN}.x", f"NORTH.{RUN}", "west"]
+)
+def test_what_is_no_name_here_is_nobodys(name: str) -> None:
+    for certificate in ("north", "agg.example.org", USER, "west", ""):
+        assert AGGREGATOR.name_refusal(name, certificate) != ""
+
+
+@pytest.mark.parametrize("kind", [Types.HELLO, Types.READY])
+@pytest.mark.parametrize("name", ["south", f"server.{RUN}", ADMIN, "", None])
+def test_a_greeting_in_anothers_name_ends_the_line_before_it_is_answered(
+    monkeypatch: pytest.MonkeyPatch, kind: int, name: str | None
+) -> None:
+    """With either kind NVFlare would take the line, and with the second it answers nothing first."""
+    passed: list[Any] = []
+    refused: list[tuple[str, str]] = []
+    closed: list[str] = []
+    monkeypatch.setattr(ConnManager, "process_frame_task", lambda *args: passed.append(args))
+    alarm: Any = SimpleNamespace(refused=lambda what, why: refused.append((what, why)))
+    seams.watch_greetings(AGGREGATOR, alarm)
+    process: Any = ConnManager.process_frame_task
+    caller = SimpleNamespace(conn=line("north"))
+    caller.conn.close = lambda: closed.append("closed")
+    manager = SimpleNamespace(sfm_endpoints={})
+    process(manager, caller, greeting(kind, name))
+    assert (passed, closed, len(refused)) == ([], ["closed"], 1)
+    process(manager, caller, greeting(kind, "north"))
+    assert len(passed) == 1
+
+
+def greeting(kind: int, name: str | None) -> Any:
+    sent: list[Any] = []
+    SfmConnection(SimpleNamespace(name="line", send_frame=sent.append), Endpoint(name)).send_handshake(kind)
+    return sent[0]
 
 
 class TestSiteOfAnotherNetwork:

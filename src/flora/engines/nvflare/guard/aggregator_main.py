@@ -21,11 +21,12 @@ GRACE = 0.5  # seconds for the last messages of a run; its outcome was reported 
 def install(workspace: str, run: str = "") -> None:
     """Put the guard in the way of this process's cell. The kit names the parties; without a kit nothing starts."""
     kit = Kit.open(Path(workspace), AGGREGATOR)
-    alarm, parties = Alarm(kit), frozenset(kit.consortium.parties)
-    seams.watch_cells(AggregatorGuard(kit.consortium.aggregator, USER, parties, run), alarm)
+    alarm = Alarm(kit)
+    guard = AggregatorGuard(kit.consortium.aggregator, USER, frozenset(kit.consortium.parties), run)
+    seams.watch_cells(guard, alarm)
     seams.watch_commands(alarm)
     if not run:
-        seams.keep_out_twins(parties, alarm)
+        seams.watch_greetings(guard, alarm)
         seams.keep_out_revoked(Revoked(kit.path / "local" / FILE), alarm)
         seams.when_cell_starts(Adder().serve)
 

@@ -199,15 +199,24 @@ class AggregatorGuard:
             return "the aggregator dials nobody"
         return self._from_outside(e)
 
+    def name_refusal(self, name: str, certificate: str) -> str:
+        """Return why who shows that certificate may not be called so; empty where that is its own name."""
+        owner, dot, _ = name.partition(".")
+        if owner in self.parties:
+            known = certificate == owner and (not dot or run_of(name, owner) != "")
+        elif owner == SERVER:
+            known = certificate == self.aggregator and run_of(name, SERVER) != ""
+        else:
+            known = certificate == self.scientist and SESSION.fullmatch(name) is not None
+        return "" if known else f"the certificate of {certificate!r:.80} is not that of {name!r:.80}"
+
     def _from_outside(self, e: Heading) -> str:
-        party = e.neighbour.split(".", 1)[0]
-        if SESSION.fullmatch(e.neighbour) and e.certificate == self.scientist:
-            return self._from_scientist(e)
-        if e.certificate == self.aggregator and run_of(e.neighbour, SERVER):
+        if why := self.name_refusal(e.neighbour, e.certificate):
+            return why
+        if e.neighbour.startswith(f"{SERVER}."):
             return self._from_own_run(e)
-        if party in self.parties and e.certificate == party:
-            return self._from_party(e, party)
-        return f"the certificate of {e.certificate!r:.80} is not that of {e.neighbour!r:.80}, or of nobody known here"
+        party = e.neighbour.partition(".")[0]
+        return self._from_party(e, party) if party in self.parties else self._from_scientist(e)
 
     def _from_scientist(self, e: Heading) -> str:
         if e.origin != e.neighbour:

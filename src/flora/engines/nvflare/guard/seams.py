@@ -8,7 +8,7 @@ import json
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import wraps
@@ -35,6 +35,7 @@ from flora.engines.nvflare.guard.revocation import Revoked
 from flora.engines.nvflare.guard.rules import (
     REPLY,
     REQUEST,
+    AggregatorGuard,
     Guard,
     Heading,
     run_of,
@@ -182,22 +183,28 @@ def watch_commands(alarm: Alarm) -> None:
     ServerCommandRegister.process_command = judged
 
 
-def keep_out_twins(parties: Collection[str], alarm: Alarm) -> None:
-    """Let a party's kit be connected once: NVFlare would send every other message to the second."""
+def watch_greetings(guard: AggregatorGuard, alarm: Alarm) -> None:
+    """Let each line be of whose certificate it shows, and a party's kit be connected once.
+
+    NVFlare answers a wrong name before it looks, and leaves that call open; of two with the same name it would send
+    every other message to the second.
+    """
     process = ConnManager.process_frame_task
 
     @wraps(process)
     def judged(manager: Any, sfm_conn: Any, frame: Any) -> Any:
         try:
-            name = _greeting(sfm_conn, frame, parties)
-            twin = name != "" and _answers(manager, sfm_conn, name)
+            name = _greeting(sfm_conn, frame)
+            why = guard.name_refusal(name, certificate_of(sfm_conn.conn)) if name else ""
+            twin = not why and name.split(".", 1)[0] in guard.parties and _answers(manager, sfm_conn, name)
         except Exception as error:
-            alarm.refused("a greeting", f"it is none of NVFlare's ({type(error).__name__})")
+            name, why, twin = "", f"it is none of NVFlare's ({type(error).__name__})", False
+        if why:
+            alarm.refused(f"a greeting from {_address(sfm_conn)}", why)
             return _hang_up(sfm_conn.conn)
         if not twin:
             return process(manager, sfm_conn, frame)
-        address = (sfm_conn.conn.get_conn_properties() or {}).get(DriverParams.PEER_ADDR.value, "?")
-        alarm.refused(f"a second {name} from {address}", "the first is connected, and answers")
+        alarm.refused(f"a second {name} from {_address(sfm_conn)}", "the first is connected, and answers")
         for other in _others(manager, sfm_conn, name):
             _notify(other, TWIN_TRIED)
         _notify(sfm_conn, TWIN_REFUSED)
@@ -207,14 +214,18 @@ def keep_out_twins(parties: Collection[str], alarm: Alarm) -> None:
     ConnManager.process_frame_task = judged
 
 
-def _greeting(sfm_conn: Any, frame: Any, parties: Collection[str]) -> str:
-    """Return the name under which a party that shows its own certificate greets; empty for anything else."""
+def _greeting(sfm_conn: Any, frame: Any) -> str:
+    """Return the name under which somebody greets who has dialled us; empty for any other frame."""
     prefix = Prefix.from_bytes(frame)
-    if prefix.type != Types.HELLO or sfm_conn.conn.connector.mode != Mode.PASSIVE:
+    if prefix.type not in (Types.HELLO, Types.READY) or sfm_conn.conn.connector.mode != Mode.PASSIVE:
         return ""
-    name = _text(ConnManager.get_dict_payload(prefix, frame)[HandshakeKeys.ENDPOINT_NAME])
-    party = name.split(".", 1)[0]
-    return name if party in parties and certificate_of(sfm_conn.conn) == party else ""
+    return _text(ConnManager.get_dict_payload(prefix, frame)[HandshakeKeys.ENDPOINT_NAME]) or "nobody"
+
+
+def _address(sfm_conn: Any) -> str:
+    """Return from where somebody calls, without the port: it is another one each time."""
+    found = str((sfm_conn.conn.get_conn_properties() or {}).get(DriverParams.PEER_ADDR.value, "?"))
+    return found.rpartition(":")[0] or found
 
 
 def _others(manager: Any, sfm_conn: Any, name: str) -> list[Any]:
@@ -248,8 +259,7 @@ def keep_out_revoked(revoked: Revoked, alarm: Alarm) -> None:
     def shut_out(sfm_conn: Any) -> bool:
         why = revoked.refusal(certificate_of(sfm_conn.conn), _made(sfm_conn.conn))
         if why:
-            address = (sfm_conn.conn.get_conn_properties() or {}).get(DriverParams.PEER_ADDR.value, "?")
-            alarm.refused(f"a line from {address}", why)
+            alarm.refused(f"a line from {_address(sfm_conn)}", why)
             _hang_up(sfm_conn.conn)
         return why != ""
 

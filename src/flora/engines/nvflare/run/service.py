@@ -43,10 +43,6 @@ SIGNS = (
     (re.compile(r"Re-activate the client:? ?(?P<name>[\w-]+)"), "{name} has connected again"),
     (re.compile(r"Server started"), READY),
     (re.compile(r"could not register to server"), "the aggregator did not let this party in; trying again"),
-    (
-        re.compile(r"authenticated as '(?P<name>[^']+)' but claimed endpoint '(?P<claim>[^']+)'"),
-        "refused somebody with the certificate of {name} who said to be {claim}",
-    ),
 )
 
 

@@ -1,7 +1,7 @@
 # make demo and make test each work alone on a fresh clone with Python >= 3.11 and pip.
 PYTHON ?= python3
 BIN := .venv/bin
-FEDERATIONS ?= 2
+FEDERATIONS ?= 3
 
 DIST_VENV ?= .venv-dist
 PYTHONS ?= 3.11 3.12 3.13 3.14
@@ -18,7 +18,7 @@ test-browser: .venv/dev      ## the report in a real browser: Debian's Chromium,
 	test -x $${FLORA_BROWSER:-/usr/bin/chromium} || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium > /dev/null; }
 	FLORA_BROWSER=$${FLORA_BROWSER:-/usr/bin/chromium} $(BIN)/pytest -m browser tests/browser
 
-test-network: .venv/dev      ## aggregator and parties as processes on loopback, with TLS and faults; two federations at a time
+test-network: .venv/dev      ## aggregator and parties as processes on loopback, with TLS and faults; three federations at a time
 	$(BIN)/pytest -m network -o cache_dir=.pytest_cache/network --numprocesses $(FEDERATIONS) --dist loadfile $(MORE) tests/network tests/lab/network
 
 fuzz: .venv/dev              ## hostile input, the long form: so many cases for each reader; FLORA_FUZZ_SEED chooses others

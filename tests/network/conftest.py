@@ -298,6 +298,11 @@ def make_network(home: Path, sizes: Mapping[str, int]) -> Network:
     return network
 
 
+def first_on_path(folder: Path) -> dict[str, str]:
+    """Let a folder's sitecustomize run in a command and in all that it starts."""
+    return {"PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+
+
 def port_of_its_own() -> int:
     """Return a free port that no line gets by chance: the kernel gives callers ports from 32768 on."""
     while True:

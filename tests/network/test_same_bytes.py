@@ -20,7 +20,8 @@ TREE_SPACE = {
 }
 
 # Of the messages: what a reply, a trial and a step are called, and the names of a column and a class.
-TELLING = [b"flora-reply", b"flora-trials", b"flora-step", b'"loss"', b'\\"loss\\"', b'"kind"', b"upper"]
+TELLING = [b"flora-reply", b"flora-trials", b"flora-step"]
+TELLING += [quote + word + quote for word in (b"loss", b"kind", b"upper") for quote in (b'"', b'\\"')]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -2,7 +2,8 @@
 
 Parties are threads that add up as across machines, but without a network: what is measured is the parties' own work,
 as the process's own seconds (``time.process_time``, all threads together), so that other work on the machine weighs
-less. Trainings with masks and without take turns. ``flora-lab network`` measures the same with a network.
+less. Trainings with masks and without take turns. ``flora-lab network`` measures the same with a network, and
+``--searches`` what a search in sums costs.
 """
 
 import hashlib
@@ -28,6 +29,7 @@ from flora.models.rows import Rows
 from flora.party.gate import WatchedCollective
 from flora.problem.plan import at_least
 from flora.problem.space import Config
+from flora_lab import searches
 from flora_lab.machine import machine
 from flora_lab.speed.trees import made_up_rows
 
@@ -44,6 +46,7 @@ class MaskOptions:
     parties: tuple[int, ...]
     rows: int
     repeats: int
+    searches: bool
 
     def __post_init__(self) -> None:
         at_least("repeats", self.repeats, 1)
@@ -69,6 +72,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--parties", type=int, nargs="+", default=PARTIES, metavar="P", help="(3, 20 and 50)")
     parser.add_argument("--rows", type=int, default=ROWS, metavar="N", help="of all parties together (%(default)s)")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="of each training (%(default)s)")
+    parser.add_argument("--searches", action="store_true", help="what a search in sums costs, beside one with pairs")
 
 
 def run(parsed: Namespace) -> None:
@@ -78,6 +82,13 @@ def run(parsed: Namespace) -> None:
     names = ("numpy", "scikit-learn", "cryptography")
     sys.stdout.write(
         f"{known['processor']}, {known['cores']} cores; {', '.join(f'{name} {version(name)}' for name in names)}\n"
+    )
+    if options.searches:
+        found = searches.lines(options.families, options.parties, options.rows, COLUMNS)
+        sys.stdout.write(f"{options.rows} x {COLUMNS} rows, {searches.TRIALS} trials of {searches.FOLDS} folds\n")
+        sys.stdout.write("\n".join(found) + "\n")
+        return
+    sys.stdout.write(
         f"{options.rows} x {COLUMNS} rows, 5 trees or rounds; medians of {options.repeats} (least to most)\n"
         "| family | parties | own s a party, no masks | with masks | times | calls | MB a party, no masks | more |\n"
         "|---|---|---|---|---|---|---|---|\n"

@@ -32,3 +32,12 @@ def test_masks_that_change_a_model_are_noticed(monkeypatch: pytest.MonkeyPatch) 
 def test_too_few_rows_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["masks", "--rows", "100"]) == 2
     assert "need at least 10 rows for each party, got 100 for 50" in capsys.readouterr().err
+
+
+def test_a_search_in_sums_is_counted_beside_one_with_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["masks", "--searches", "--families", "svm", "--parties", "3", "--rows", "150"]) == 0
+    pairs, sums = ([cell.strip() for cell in line.split("|")] for line in capsys.readouterr().out.splitlines()[-2:])
+    assert [pairs[1:4], sums[1:4]] == [["svm", "3", "pairs"], ["svm", "3", "in sums"]]
+    assert pairs[7] == "0"  # no sums
+    assert int(sums[7]) > 0
+    assert float(sums[8]) > float(pairs[8]) > 0  # megabytes

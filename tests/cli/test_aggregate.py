@@ -100,7 +100,7 @@ def test_a_box_inside_of_the_space_that_was_searched(flora: Run, space: Path, tm
         (100.0, "accuracy", ("got 35.8981", "percent")),
         (-1.0, "balanced_accuracy", ("sign", "--negate")),
         (1.0, "neg_mean_absolute_error", ("of at most 0", "--negate")),
-        (1.0, "accurracy", ("scoring must be one of", "accurracy")),
+        (1.0, "accurracy", ("scoring must be one of", "such as accuracy, got 'accurracy'")),
         (1e200, "score", ("1e100",)),
     ],
 )

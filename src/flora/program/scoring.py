@@ -1,5 +1,7 @@
 """Which scorings go with which target: what cannot be scored is refused before anything runs."""
 
+from difflib import get_close_matches
+
 from flora.errors import InputError
 from flora.problem.schema import Label, Schema
 
@@ -34,8 +36,8 @@ def check_scoring(scoring: str, schema: Schema | None = None) -> None:
 
     known = get_scorer_names()
     if scoring not in known:
-        close = [name for name in known if scoring.split("_", maxsplit=1)[0] in name][:5]
-        raise InputError(f"scoring must be one of scikit-learn's scorers (such as {close}), got {scoring!r}")
+        close = get_close_matches(scoring, known, cutoff=0)[0]
+        raise InputError(f"scoring must be one of scikit-learn's scorers, such as {close}, got {scoring!r}")
     if scoring in OF_CLUSTERS:
         raise InputError(f"scoring {scoring!r} is of clusters, and here a target is predicted")
     if schema is not None and (scoring in OF_NUMBERS) != (schema.task == "regression"):

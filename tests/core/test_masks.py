@@ -250,6 +250,25 @@ def test_a_list_of_another_length_is_refused() -> None:
         in_step([lambda line: Masking(("a", "b"), SIGNERS["a"]).begin(line, "train")] * 3)
 
 
+def test_a_party_that_is_named_twice_adds_up_with_nobody() -> None:
+    """Else its own signature, sent back to it, stands for a namesake, whose key may be the aggregator's."""
+
+    class Namesake(Cheat):
+        def keys(self, found: list[bytes]) -> list[bytes]:
+            return [found[0], X25519PrivateKey.generate().public_key().public_bytes_raw(), *found[2:]]
+
+        def signatures(self, found: list[bytes]) -> list[bytes]:
+            return [found[0], found[0], *found[2:]]
+
+    def share(line: Collective) -> None:
+        if line.rank == 0:
+            names = ("a", "a")
+            with pytest.raises(CollectiveError, match="party 'a' is named twice among those who add up: no sum leaves"):
+                Masking(names, SIGNERS["a"]).begin(Namesake(line), "train")
+
+    in_step([share] * 2)
+
+
 def test_signatures_of_an_earlier_step_are_noticed() -> None:
     earlier = [line.gathered[1] for line in sorted(recorded(lambda masked: None), key=lambda line: line.rank)]
 

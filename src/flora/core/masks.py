@@ -22,6 +22,7 @@ This needs the package ``cryptography``, so it is imported only where masks are 
 import hmac
 import json
 import secrets
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -71,6 +72,9 @@ class Masking:
         rank, secret = collective.rank, X25519PrivateKey.generate()
         if collective.size != len(self.parties):
             raise CollectiveError(f"{len(self.parties)} parties are named, and the sums are of {collective.size}")
+        if twice := sorted(party for party, times in Counter(self.parties).items() if times > 1):
+            # its own signature, sent back to it, would pass for its namesake's, whose key may be anybody's
+            raise CollectiveError(f"party {twice[0]!r} is named twice among those who add up: no sum leaves")
         own = secret.public_key().public_bytes_raw()
         publics = collective.allgather(own)
         if publics[rank] != own or len(set(publics)) < len(publics):

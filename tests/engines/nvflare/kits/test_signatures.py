@@ -1,5 +1,6 @@
 import base64
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from nvflare.lighter.utils import Identity, generate_cert, generate_keys, serialize_cert, serialize_pri_key
 
 from flora.core.collective import Collective
 from flora.core.masks import Masking
@@ -64,6 +67,42 @@ def test_neither_another_consortium_nor_the_aggregator_can_sign_for_a_party(kits
     kit: Any = SimpleNamespace(path=pretended)
     signed = KitSigner(kit).sign(b"keys")
     assert signer(kits, "north").fault("south", b"keys", signed) == "the certificate is that of 'localhost'"
+
+
+@pytest.mark.parametrize(("startup", "name"), [("", "localhost"), ("scientist", "scientist@flora.example.org")])
+def test_the_aggregator_is_no_party_of_a_sum_by_any_of_its_certificates(kits: Path, startup: str, name: str) -> None:
+    """With a share of its own in the sum it could subtract it, and be left with the one party's."""
+    pretended = kits.parent / f"pretended-{name}"
+    shutil.copytree(kits / "aggregator" / startup / "startup", pretended / "startup")
+    for suffix in ("key", "crt") if not startup else ():
+        (pretended / "startup" / f"server.{suffix}").rename(pretended / "startup" / f"client.{suffix}")
+    kit: Any = SimpleNamespace(path=pretended)
+    said = KitSigner(kit).sign(b"keys")
+    assert signer(kits, "north").fault(name, b"keys", said) == "its certificate is not that of a party"
+
+
+@pytest.mark.parametrize(
+    ("role", "fault"),
+    [(None, None), ("client", None), ("server", "not that of a party"), ("relay", "not that of a party")],
+)
+def test_a_role_that_a_certificate_names_is_a_party_s(
+    kits: Path, tmp_path: Path, role: str | None, fault: str | None
+) -> None:
+    """What ``nvflare cert`` makes on request names the role, also a site's."""
+    private, public = generate_keys()
+    root = json.loads(next((kits / "authority").rglob("cert.json")).read_bytes())
+    certificate = generate_cert(
+        Identity("east", None, role),
+        Identity("hearts"),
+        load_pem_private_key(root["root_pri_key"].encode(), None),
+        public,
+    )
+    (tmp_path / "startup").mkdir()
+    (tmp_path / "startup" / "client.key").write_bytes(serialize_pri_key(private))
+    (tmp_path / "startup" / "client.crt").write_bytes(serialize_cert(certificate))
+    kit: Any = SimpleNamespace(path=tmp_path)
+    found = signer(kits, "north").fault("east", b"keys", KitSigner(kit).sign(b"keys"))
+    assert (found is None) if fault is None else fault in str(found)
 
 
 @pytest.mark.parametrize("said", [b"", b"{}", b'{"certificate": "eA==", "signature": "eA=="}', b"\xff"])

@@ -18,6 +18,7 @@ from flora.engines.nvflare.consortium import Kit
 from flora.errors import InputError
 
 PADDING = PSS(MGF1(SHA256()), PSS.DIGEST_LENGTH)
+PARTY_ROLES = {"client"}  # or none: NVFlare writes a role into the certificates of users, and by request into all
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class CertifiedSignature:
 
 @dataclass(frozen=True)
 class KitSigner:
-    """Signs with a party's kit. Another's certificate must be of the same consortium's root, and of that party."""
+    """Signs with a party's kit. Another's certificate must be of the same root, of that name, and of a party."""
 
     kit: Kit
 
@@ -58,6 +59,10 @@ class KitSigner:
         names = [str(name.value) for name in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
         if names != [party]:
             return f"the certificate is that of {' '.join(names)!r:.80}"
+        roles = {str(role.value) for role in certificate.subject.get_attributes_for_oid(NameOID.UNSTRUCTURED_NAME)}
+        if roles - PARTY_ROLES or party.lower() == self.kit.consortium.aggregator.lower():
+            # with a member of its own the aggregator could subtract that share, and be left with one party's
+            return "its certificate is not that of a party"
         return _fault_of_signature(certificate.public_key(), found.signature, data)
 
 

@@ -335,6 +335,7 @@ def test_a_bad_reply_is_refused_and_the_field_named(
         (CERTIFY, lambda d: d["configs"][0].pop("C"), "a config must name"),
         (TRAIN, lambda d: d.update(config=[1]), r"config must be a JSON object, got \[1\]"),
         (TRAIN, lambda d: d.update(held=0.6), "held must be a share from 0 to a half, got 0.6"),
+        (TRAIN, lambda d: d.update(held=None), "held must be .* got None"),  # as the testbed once asked
         (TRAIN, lambda d: d.update(choose=1), "choose must be true or false, got 1"),
     ],
 )
@@ -409,6 +410,7 @@ def test_what_cannot_be_read_cannot_be_made() -> None:
         lambda: replace(CERTIFIED[1], party="b"),
         lambda: replace(TRAIN, config={"C": float("nan")}),
         lambda: replace(TRAIN, held=0.51),
+        lambda: replace(TRAIN, held=None),  # type: ignore[arg-type]
         lambda: replace(CONFIRM, configs=(CONFIG,) * (MOST_CONFIGS + 1)),
         lambda: replace(CONFIRM_PRIVATELY, configs=()),
         lambda: replace(GAINS, gains=(0.0,)),

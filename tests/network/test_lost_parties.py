@@ -36,7 +36,9 @@ def test_a_party_killed_in_the_search_goes_on_where_it_was(opened: Open) -> None
     network.party("south")
     alone = network.in_process("alone", *LONG_SEARCH)
     assert run.wait() == 0, run.text
-    assert min(counts_said(network.commands["south"].text[said:])) >= kept
+    counts = counts_said(network.commands["south"].text[said:])
+    assert min(counts, default=TRIALS) >= kept
+    assert counts or kept == TRIALS  # on a busy machine the search may be over before it is killed
     for other in ("north", "west"):  # nobody began again
         assert counts_said(network.commands[other].text).count(0) == 1
     assert_same(network, "out", alone)

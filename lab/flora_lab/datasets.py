@@ -39,6 +39,12 @@ class Dataset:
     read: Load  # from the folder, for those that need one
     classes: tuple[int, int] | None = None  # rows with target 0 and 1, where these are known
     remark: str = ""
+    labels: int = 2  # classes that there are
+
+    @property
+    def guess(self) -> float:
+        """The loss, by balanced accuracy, of the best prediction that looks at no column."""
+        return 1 - 1 / self.labels
 
 
 def declared(name: str) -> Dataset:
@@ -70,6 +76,8 @@ def _checked(name: str, dataset: Dataset, folder: Path | None) -> pd.DataFrame:
     sizes = tuple(int((table[TARGET] == label).sum()) for label in (0, 1))
     if dataset.classes and sizes != dataset.classes:
         raise DataError(f"{name}: need classes of {dataset.classes} rows, got {sizes}")
+    if table[TARGET].nunique() != dataset.labels:
+        raise DataError(f"{name}: need {dataset.labels} classes, got {table[TARGET].nunique()}")
     return table.assign(**{TARGET: table[TARGET].astype(str)})
 
 
@@ -141,8 +149,8 @@ def _named(features: pd.DataFrame, target: "pd.Series[Any]") -> pd.DataFrame:
     return features.set_axis(names, axis=1).assign(**{TARGET: np.asarray(target)})
 
 
-def _from_keel(use: Use, name: str, rows: int, features: int, kind: str = "balanced") -> Dataset:
-    return Dataset(use, "KEEL", rows, features, partial(_keel, file=f"{kind}/raw/{name}.dat"))
+def _from_keel(use: Use, name: str, rows: int, features: int, kind: str = "balanced", *, labels: int = 2) -> Dataset:
+    return Dataset(use, "KEEL", rows, features, partial(_keel, file=f"{kind}/raw/{name}.dat"), labels=labels)
 
 
 def _halved(use: Use, name: str, rows: int, features: int) -> Dataset:
@@ -152,7 +160,7 @@ def _halved(use: Use, name: str, rows: int, features: int) -> Dataset:
 def made_up(use: Use, rows: int, features: int, **settings: Any) -> Dataset:
     """Return a dataset of scikit-learn's ``make_classification``; ``settings`` must name its ``random_state``."""
     make = partial(_generated, n_samples=rows, n_features=features, **settings)
-    return Dataset(use, "generated", rows, features, make)
+    return Dataset(use, "generated", rows, features, make, labels=settings.get("n_classes", 2))
 
 
 def _of_the_paper(
@@ -174,7 +182,7 @@ DATASETS: dict[str, Dataset] = {
     "saheart": _from_keel("design", "saheart", 462, 9),
     "wdbc": _from_keel("design", "wdbc", 569, 30),
     "breast_cancer": Dataset("design", "scikit-learn", 569, 30, partial(_scikit_learn, name="breast_cancer")),
-    "digits": Dataset("design", "scikit-learn", 1797, 64, partial(_scikit_learn, name="digits")),
+    "digits": Dataset("design", "scikit-learn", 1797, 64, partial(_scikit_learn, name="digits"), labels=10),
     "generated-1": made_up("design", 600, 10, n_informative=5, flip_y=0.05, random_state=1),
     "generated-2": made_up(
         "design", 1200, 20, n_informative=8, n_clusters_per_class=4, flip_y=0.02, class_sep=0.7, random_state=2
@@ -191,9 +199,9 @@ DATASETS: dict[str, Dataset] = {
     "letter-halves": _halved("design", "letter", 20_000, 16),
     "magic": _from_keel("validation", "magic", 19_020, 10),
     "twonorm": _from_keel("validation", "twonorm", 7400, 20),
-    "satimage": _from_keel("validation", "satimage", 6435, 36),
+    "satimage": _from_keel("validation", "satimage", 6435, 36, labels=6),
     "page-blocks0": _from_keel("validation", "page-blocks0", 5472, 10, "imbalanced"),
-    "penbased": _from_keel("validation", "penbased", 10_992, 16),
+    "penbased": _from_keel("validation", "penbased", 10_992, 16, labels=10),
     "ring": _from_keel("validation", "ring", 7400, 20),
     "penbased-halves": _halved("validation", "penbased", 10_992, 16),
     "optdigits-halves": _halved("validation", "optdigits", 5620, 64),
@@ -205,7 +213,7 @@ DATASETS: dict[str, Dataset] = {
     "mammographic": _from_keel("validation", "mammographic", 830, 5),
     "tic-tac-toe": _from_keel("validation", "tic-tac-toe", 958, 9),
     "bands": _from_keel("validation", "bands", 365, 19),
-    "vehicle": _from_keel("validation", "vehicle", 846, 18),
+    "vehicle": _from_keel("validation", "vehicle", 846, 18, labels=4),
     "eeg-eye-state": _of_the_paper("eeg-eye-state", 1471, 14, (8257, 6723), "2"),
     "electricity": _of_the_paper("electricity", 151, 8, (26_075, 19_237), "UP"),
     "heart-statlog": _of_the_paper("heart-statlog", 53, 13, (150, 120), "present"),

@@ -1,10 +1,11 @@
 """Recommended against default by federated trainings, with numbers that can be checked by hand."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from flora.aggregator.comparison import Comparison, loss_of_training, mean_loss, trained_config
+from flora.aggregator.comparison import Comparison, loss_of_guess, loss_of_training, mean_loss, trained_config
 from flora.errors import FloraError
 from flora.problem.messages import TrainReply
 from flora.problem.trials import Gain
@@ -64,11 +65,28 @@ def test_the_mean_of_folds_has_its_standard_error() -> None:
     assert mean_loss((0.2,)) is None
 
 
+def test_a_gain_counts_where_the_models_beat_a_guess() -> None:
+    default, recommended = (0.40, 0.41, 0.42, 0.40, 0.41), (0.30, 0.32, 0.31, 0.30, 0.32)
+    better = Comparison(default, recommended, (0.5,) * 5).verdict(None, 3)
+    assert better is not None
+    assert (better.decision, better.chosen_from) == ("use", 1)
+    assert better.learnt is not None
+    assert better.learnt.estimate == pytest.approx(0.19)
+    guessing = Comparison(default, recommended, (0.31,) * 5).verdict(None, 3)
+    assert guessing is not None
+    assert guessing.gain == better.gain
+    assert guessing.decision == "keep-defaults"
+
+
 def test_losses_over_parties() -> None:
     parties = [reply("a", 90, 0.2), reply("b", 10, 0.4), reply("c", 50, None)]
     assert loss_of_training(parties, "mean") == pytest.approx(0.22)
     assert loss_of_training(parties, "worst") == 0.4
     assert loss_of_training(parties[2:], "mean") is None
+    guesses = [replace(party, guess_loss=loss) for party, loss in zip(parties, (0.5, 0.6, None), strict=True)]
+    assert loss_of_guess(guesses, "mean") == pytest.approx(0.51)
+    assert loss_of_guess(guesses, "worst") == 0.6
+    assert loss_of_guess(parties, "mean") is None
 
 
 def test_parties_that_end_with_different_configs_are_refused() -> None:

@@ -284,7 +284,7 @@ REPLIES: dict[str, Reply] = {
     "search": searched(0.123456, 123456.0),
     "confirm": ConfirmReply("a", 60, (Confirmation(Trial(CONFIG, 0.123456, 0.0123456), -0.0123456, 1.23456e-5),)),
     "certify": CertifyReply("a", 60, SKETCH, (LearningCurve("a", CONFIG, (CurvePoint(9, 0.98765, 0.012345),)),)),
-    "train": TrainReply("a", 60, b"m", CONFIG, 0.98765),
+    "train": TrainReply("a", 60, b"m", CONFIG, 0.98765, 0.54321),
 }
 
 
@@ -306,7 +306,7 @@ def test_rounding_reaches_every_loss_and_no_config() -> None:
     assert left["confirm"] == ConfirmReply("a", 60, (Confirmation(Trial(CONFIG, 0.12, 0.012), -0.012, 1.2e-5),))
     curves = (LearningCurve("a", CONFIG, (CurvePoint(9, 0.99, 0.012),)),)
     assert left["certify"] == CertifyReply("a", 60, SKETCH, curves)
-    assert left["train"] == TrainReply("a", 60, b"m", CONFIG, 0.99)
+    assert left["train"] == TrainReply("a", 60, b"m", CONFIG, 0.99, 0.54)
 
 
 @pytest.mark.parametrize("name", REPLIES)

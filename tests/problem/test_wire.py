@@ -159,7 +159,7 @@ PARTY_SAYS = {
     Sketch: ["party", "rows", "width", "seed", "quantiles"],
     LearningCurve: ["party", "config", "points"],
     CurvePoint: ["rows", "loss", "error"],
-    TrainReply: ["party", "rows", "model", "config", "held_loss", "notes"],
+    TrainReply: ["party", "rows", "model", "config", "held_loss", "guess_loss", "notes"],
     SearchPrivatelyReply: ["party", "rows", "searched", "notes"],
     SurveyReply: ["party", "rows", "parties", "means", "deviations", "notes"],
     ConfirmPrivatelyReply: ["party", "rows", "parties", "configs", "gains", "compared", "errors", "degrees", "notes"],
@@ -454,13 +454,13 @@ def replies(draw: st.DrawFn) -> tuple[Step, Reply]:
     trials = PartyTrials(party, draw(counts), SVM_SPACE, draw(names), tuple(found))
     confirmed = tuple(Confirmation(trial, draw(finite), draw(amounts)) for trial in found)
     curves = draw(st.just(()) | st.just((LearningCurve(party, draw(configs), points),)))
-    says = (party, draw(rows))
+    says, losses = (party, draw(rows)), st.tuples(st.none() | finite, st.none() | finite)
     made: list[tuple[Step, Reply]] = [
         (DESCRIBE, DescribeReply(*says, draw(st.none() | st.just(Schema("", "regression", columns))), draw(notes))),
         (SEARCH, SearchReply(*says, trials, draw(notes))),
         (CONFIRM, ConfirmReply(*says, confirmed, draw(notes))),
         (CERTIFY, CertifyReply(*says, sketch, curves, draw(notes))),
-        (TRAIN, TrainReply(*says, draw(st.binary()), draw(configs), draw(st.none() | finite), draw(notes))),
+        (TRAIN, TrainReply(*says, draw(st.binary()), draw(configs), *draw(losses), draw(notes))),
     ]
     return draw(st.sampled_from(made))
 

@@ -62,7 +62,8 @@ class ComparedCell:
         """Return what the product says of the cell, and what is true of it."""
         found = keep(self, bench)
         gain = paired_gain(found["truth"]["default"], found["truth"]["recommended"])
-        verdict = Evidence.from_document(found["evidence"]).verdict(self.cell.parties)
+        evidence = Evidence.from_document(found["evidence"]).beside_guess(declared(self.cell.dataset).guess)
+        verdict = evidence.verdict(self.cell.parties)
         return Answer(self.cell, verdict, gain.estimate, gain.error)
 
 
@@ -86,7 +87,8 @@ def crossed_answers(record: Record) -> list[Answer]:
     answers = []
     for fold, gain in enumerate(gains):
         default, recommended = (losses[:fold] + losses[fold + 1 :] for losses in truth.values())
-        evidence = Evidence(Comparison(default, recommended), choice.chosen.gain, choice.chosen_from)
+        guesses = (declared(record.cell.dataset).guess,) * len(default)
+        evidence = Evidence(Comparison(default, recommended, guesses), choice.chosen.gain, choice.chosen_from)
         answers.append(
             Answer(record.cell, evidence.verdict(record.cell.parties), float(gain), float(np.std(gains, ddof=1)))
         )

@@ -1,6 +1,6 @@
 """What a run's verdict rests on, stored without the verdict: so today's rule can be asked of runs of any day."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from flora.aggregator.comparison import Comparison
@@ -32,6 +32,12 @@ class Evidence:
         if choice is None:
             raise FloraError("nothing was measured: the run confirmed no candidates, or the family has no default")
         return cls(outcome.comparison, choice.chosen.gain, choice.chosen_from)
+
+    def beside_guess(self, loss: float) -> Self:
+        """Return it with the loss of the best prediction that looks at no column, where the run did not store it."""
+        if self.trained is None or self.trained.guesses:
+            return self
+        return replace(self, trained=replace(self.trained, guesses=(loss,) * len(self.trained.default)))
 
     @property
     def without_trainings(self) -> Verdict:

@@ -122,7 +122,8 @@ class HeldOutCell:
     def answer(self, bench: Bench) -> Answer:
         """Return what the product said, and what was true; it is computed if it is not there."""
         found = keep(self, bench)
-        verdict = Evidence.from_document(found["evidence"]).verdict(self.cell.parties)
+        evidence = Evidence.from_document(found["evidence"]).beside_guess(declared(self.cell.dataset).guess)
+        verdict = evidence.verdict(self.cell.parties)
         return Answer(self.cell, verdict, found["true"], found["true_error"])
 
 

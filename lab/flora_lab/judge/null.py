@@ -97,7 +97,7 @@ class NullRun:
 
     def evidence(self, bench: Bench) -> Evidence:
         """Return what the verdict rests on; it is computed if it is not there."""
-        return Evidence.from_document(keep(self, bench)["evidence"])
+        return Evidence.from_document(keep(self, bench)["evidence"]).beside_guess(0.5)
 
 
 def add_arguments(parser: Any) -> None:

@@ -13,7 +13,9 @@ from flora.core.workers import one_thread
 from flora.errors import FloraError
 from flora.models import family_of
 from flora.models.family import Held, TrainsTogether
+from flora.models.guess import Guess, target_sums
 from flora.models.rows import Rows
+from flora.models.scored import score_of
 from flora.party.measure import confirm
 from flora.party.training import hold_out, leave_out
 from flora.problem.messages import Confirm, ConfirmReply, Reply, Step, Train, TrainReply
@@ -57,9 +59,14 @@ class EmulatedParties:
         fitted = uncounted(config) if step.choose else config
         with one_thread():
             [(_, score)] = self.model.score(fitted, together(list(kept.values())), left, plan.scoring, plan.seed)
-        return [
-            TrainReply(name, len(own), b"", config, loss_of(plan.scoring, score)) for name, own in self.rows.items()
-        ]
+        losses = loss_of(plan.scoring, score), guess_loss(left, plan.scoring)
+        return [TrainReply(name, len(own), b"", config, *losses) for name, own in self.rows.items()]
+
+
+def guess_loss(rows: Rows, scoring: str) -> float | None:
+    """Return the loss of the best prediction that looks at no column."""
+    guess = Guess.of(target_sums(rows), scoring, len(rows.schema.classes))
+    return None if guess is None else loss_of(scoring, score_of(guess, rows, scoring))
 
 
 def counted(config: Config, parties: Mapping[str, Rows], plan: SearchPlan) -> Config:

@@ -18,7 +18,7 @@ from flora.problem.size_law import MANY
 from flora.problem.space import Config
 from flora.problem.trials import Gain, paired_gain
 
-SAME_ROWS = 2  # times that chance counts: on other folds, but on the same rows, the config was chosen before
+SAME_ROWS = 2  # times that chance counts where no guess is known: the config was chosen on the same rows before
 SHARPER = 0.7  # times the error of a gain at a party's size is that of models that all rows train; of many parties the
 # error is their own spread, which has no term for the rows that folds share, and stands for the other as it is
 BORROWED = 6.0  # degrees of freedom, at most, that the parties' own error adds to that of a few folds
@@ -32,6 +32,7 @@ class Training:
     loss: float | None  # None where none were
     chosen: tuple[str, ...] = ()  # the HPs that it chose itself, by rows held out
     fold: int | None = None  # that it left out; None: it used all rows
+    guess: float | None = None  # the loss, on the fold, of the best prediction that looks at no column
 
 
 @dataclass(frozen=True)
@@ -40,19 +41,22 @@ class Comparison:
 
     default: tuple[float, ...]
     recommended: tuple[float, ...]  # empty where it is the default
+    guesses: tuple[float, ...] = ()  # of the best predictions that look at no column; empty where none is known
 
     def verdict(self, measured: Gain | None, parties: int) -> Verdict | None:
         """Return what the trainings say; None where there was nothing to compare.
 
         The gain is that of the trainings alone. But a few folds hardly know their own error, and so many parties who
-        measured the recommendation on their own rows, if they did, know of it, too.
+        measured the recommendation on their own rows, if they did, know of it, too. Models that are no better than a
+        guess have learnt nothing, and what seems to be gained among them is chance.
         """
         if len(self.recommended) < 2:
             return None
         gain = paired_gain(self.default, self.recommended)
         if measured is not None:
             gain = moderated(gain, measured, 1.0 if parties >= MANY else SHARPER)
-        return Verdict(gain, "trained", SAME_ROWS)
+        learnt = paired_gain(self.guesses, self.recommended) if self.guesses else None
+        return Verdict(gain, "trained", 1 if learnt else SAME_ROWS, learnt)
 
 
 def moderated(gain: Gain, guess: Gain, times: float) -> Gain:
@@ -83,7 +87,16 @@ def mean_loss(losses: Sequence[float]) -> Gain | None:
 
 def loss_of_training(replies: Sequence[TrainReply], objective: Objective) -> float | None:
     """Return the mean of the parties' losses by their rows, or that of the worst; None where no party has one."""
-    known = [(reply.held_loss, reply.rows) for reply in replies if reply.held_loss is not None]
+    return _together([(reply.held_loss, reply.rows) for reply in replies], objective)
+
+
+def loss_of_guess(replies: Sequence[TrainReply], objective: Objective) -> float | None:
+    """Return the same of the best predictions that look at no column."""
+    return _together([(reply.guess_loss, reply.rows) for reply in replies], objective)
+
+
+def _together(losses: Sequence[tuple[float | None, int]], objective: Objective) -> float | None:
+    known = [(loss, rows) for loss, rows in losses if loss is not None]
     if not known:
         return None
     if objective == "worst":

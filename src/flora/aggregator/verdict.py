@@ -28,6 +28,7 @@ class Verdict:
     gain: Gain
     basis: Basis
     chosen_from: int = 1  # configs that this evidence chose from, or counts as so many; 0: nothing was tried
+    learnt: Gain | None = None  # what the recommendation gains over a guess that looks at no column; None: not known
 
     @property
     def chance(self) -> float:
@@ -36,8 +37,13 @@ class Verdict:
 
     @property
     def decision(self) -> Decision:
-        """What to do."""
-        return "use" if self.chance <= LIKELY else "keep-defaults"
+        """What to do. A gain is none where the models that it was seen with have learnt nothing."""
+        return "use" if self.chance <= LIKELY and self.learns else "keep-defaults"
+
+    @property
+    def learns(self) -> bool:
+        """Whether the recommendation is shown to predict better than a guess, or nobody knows."""
+        return self.learnt is None or _probability(self.learnt, self.learnt.estimate) <= SHOWN
 
     @property
     def grade(self) -> Grade:
@@ -49,15 +55,9 @@ class Verdict:
 
     def _chance(self, amount: float) -> float:
         """Return how probable it is, at most, that chance alone moves the best of all that was tried so far."""
-        if amount <= 0 or not self.chosen_from:
+        if not self.chosen_from:
             return 1.0
-        if self.gain.error == 0:
-            return 0.0
-        from scipy.special import ndtr, stdtr
-
-        away = -amount / self.gain.error
-        once = ndtr(away) if self.gain.degrees is None else stdtr(self.gain.degrees, away)
-        return min(1.0, float(once) * self.chosen_from)
+        return min(1.0, _probability(self.gain, amount) * self.chosen_from)
 
     @property
     def stated(self) -> float:
@@ -67,7 +67,7 @@ class Verdict:
         :math:`g^2 - s^2` (empirical Bayes). The best of K has, by chance alone, about :math:`s \sqrt{2 \ln K}`.
         """
         gain, many = self.gain, 1 if self.basis == "trained" else max(self.chosen_from, 1)
-        if abs(gain.estimate) <= gain.error:
+        if abs(gain.estimate) <= gain.error or (gain.estimate > 0 and not self.learns):
             return 0.0
         return gain.estimate * max(0.0, 1 - (1 + 2 * math.log(many)) * (gain.error / gain.estimate) ** 2)
 
@@ -77,6 +77,18 @@ class Verdict:
         gain = self.gain
         times = -quantile(SHOWN / max(self.chosen_from, 1), gain.degrees)
         return gain.estimate - times * gain.error, gain.estimate + times * gain.error
+
+
+def _probability(gain: Gain, amount: float) -> float:
+    """Return how probable an amount as high is by the gain's error alone; 1 of none."""
+    if amount <= 0:
+        return 1.0
+    if gain.error == 0:
+        return 0.0
+    from scipy.special import ndtr, stdtr
+
+    away = -amount / gain.error
+    return float(ndtr(away) if gain.degrees is None else stdtr(gain.degrees, away))
 
 
 def quantile(tail: float, degrees: float | None = None) -> float:

@@ -17,8 +17,8 @@ Floats = NDArray[np.float64]
 Scores = Sequence[tuple[Config, float]]  # the config that was asked for first, then what its fit passed through
 
 
-class Model(Protocol):
-    """A trained model. It is the same, byte for byte, at each party."""
+class Predicts(Protocol):
+    """What a score asks of a model."""
 
     def predict(self, X: Floats) -> NDArray[Any]:
         """Return indices of classes, or real numbers: (n, d) of ``Rows.X`` -> (n,)."""
@@ -27,6 +27,10 @@ class Model(Protocol):
     def predict_proba(self, X: Floats) -> Floats | None:
         """Return each class's probability, (n, d) -> (n, classes), or None where the family knows none."""
         ...
+
+
+class Model(Predicts, Protocol):
+    """A trained model. It is the same, byte for byte, at each party."""
 
     def files(self) -> Mapping[str, bytes]:
         """Return the model as named files without pickle, for :meth:`ModelFamily.load`."""

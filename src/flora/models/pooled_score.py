@@ -10,14 +10,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import confusion_matrix, get_scorer
 
 from flora.errors import DataError
-from flora.models.family import Model, ScoresItself
+from flora.models.family import Predicts, ScoresItself
 from flora.models.rows import Rows
 from flora.models.scored import quiet, score_of
 
 Floats = NDArray[np.float64]
 
 
-def score_sums(model: Model, rows: Rows, scoring: str) -> Floats:
+def score_sums(model: Predicts, rows: Rows, scoring: str) -> Floats:
     """Return one party's numbers; :func:`score_from` makes a score of their sum over the parties."""
     classes = len(rows.schema.classes)
     if isinstance(model, ScoresItself):
@@ -35,12 +35,12 @@ def score_sums(model: Model, rows: Rows, scoring: str) -> Floats:
     return _weighted(score_of_party(model, rows, scoring), rows)
 
 
-def score_from(total: Floats, model: Model, scoring: str, classes: int) -> float | None:
+def score_from(total: Floats, model: Predicts, scoring: str, classes: int) -> float | None:
     """Return the score on the rows of all parties, or None where they have none: no rows, or a class is missing."""
     if isinstance(model, ScoresItself):
         return float(total[1] / total[0]) if total[0] else None
     if by_classes(scoring, classes):
-        return _score_of_classes(total.reshape(classes, classes), scoring)
+        return score_of_classes(total.reshape(classes, classes), scoring)
     if scoring == "r2":
         rows, total_y, squares, missed = total
         spread = squares - total_y**2 / rows if rows else 0.0
@@ -62,13 +62,14 @@ def by_classes(scoring: str, classes: int) -> bool:
     if not classes:
         return False
     try:
-        _score_of_classes(np.eye(classes), scoring)
+        score_of_classes(np.eye(classes), scoring)
     except (AttributeError, TypeError, ValueError):  # it wants probabilities, no weights, or two classes
         return False
     return True
 
 
-def _score_of_classes(taken: Floats, scoring: str) -> float | None:
+def score_of_classes(taken: Floats, scoring: str) -> float | None:
+    """Return the score where each class (a row) was taken so often for each (a column); None where one is missing."""
     if not taken.sum(axis=1).all():
         return None
     true, predicted = np.nonzero(taken)
@@ -78,14 +79,14 @@ def _score_of_classes(taken: Floats, scoring: str) -> float | None:
     return float(score)
 
 
-def _log_likelihood(model: Model, rows: Rows) -> float:
+def _log_likelihood(model: Predicts, rows: Rows) -> float:
     found = model.predict_proba(rows.X) if len(rows) else np.ones((0, 1))
     if found is None:
         raise DataError("a log loss needs probabilities, and this model has none")
     return _summed(np.log(np.maximum(found[np.arange(len(rows)), rows.y], np.finfo(np.float64).eps)), rows)
 
 
-def score_of_party(model: Model, rows: Rows, scoring: str) -> float | None:
+def score_of_party(model: Predicts, rows: Rows, scoring: str) -> float | None:
     """Return a model's score on one party's rows, or None where so few have none, as a log loss of one class."""
     if not len(rows):
         return None

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer
 
-from flora.models.family import Model, ScoresItself
+from flora.models.family import Predicts, ScoresItself
 from flora.models.rows import Floats, Rows
 
 
-def score_of(model: Model, rows: Rows, scoring: str) -> float:
+def score_of(model: Predicts, rows: Rows, scoring: str) -> float:
     """Return the model's scikit-learn score on the rows, each of which counts by its weight."""
     if isinstance(model, ScoresItself):
         return model.score(rows)

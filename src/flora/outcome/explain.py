@@ -24,6 +24,10 @@ SOURCES = {
     "measured": "It was measured by each party on its own rows, at a party's size; no federated models were compared.",
     "predicted": "It was predicted by the surface alone; no party measured it.",
 }
+UNLEARNT = (
+    "Its models are not shown to predict better than a guess that looks at no column, and what seems to be gained "
+    "among such models is chance."
+)
 SLOW = "gains more, but learns more slowly than the default: a training on all rows may not get far enough"
 CLOSE = "gains more, but by less than an error: the surface's minimum is taken"
 EDGE = 0.02  # of an HP's range, on its scale
@@ -35,6 +39,8 @@ def grade_words(result: Result) -> str:
         return ""
     if same_as_default(result):
         return "Nothing better than the defaults was found."
+    if result.verdict == "keep-defaults" and not result.evidence.learns:
+        return f"{UNLEARNT} {SOURCES[result.evidence.basis]}"
     many = result.evidence.chosen_from
     best = many > 1 and result.evidence.basis != "trained"
     more = f" It is the best of {many} configs, and the grade counts that." if best else ""
@@ -122,9 +128,10 @@ def score_words(result: Result) -> str:
     digits = decimals([found.standard_error])
     score = with_error(found.score, found.standard_error, digits).replace(SPACE, " ")
     beside = f"; the defaults have {plain(found.default_score, digits)}" if result.verdict == "use" else ""
+    guess = "" if found.guess_score is None else f"; a guess has {plain(found.guess_score, digits)}"
     return (
         f"The model's {result.scored} is {score} (standard error), by {found.folds} federated trainings that each "
-        f"left out a part of all rows{beside}."
+        f"left out a part of all rows{beside}{guess}."
     )
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from flora.core.collective import Alone, Collective, Floats, Followed
 from flora.core.workers import one_thread
-from flora.models.family import Held, Model, ModelFamily, Trained, TrainsTogether
+from flora.models.family import Held, Model, ModelFamily, Predicts, ScoresItself, Trained, TrainsTogether
+from flora.models.guess import Guess, target_sums
 from flora.models.model_file import pack
 from flora.models.pooled_score import score_from, score_of_party, score_sums
 from flora.models.rows import Rows
@@ -97,15 +98,30 @@ def _judged(names: Sequence[str], rows: Sequence[Rows], step: Train, training: T
         for name, own in zip(names, rows, strict=True)
     ]
     done, _ = _trained(names, [kept for kept, _ in pairs], step, training)
-    losses = _losses_left_out([left for _, left in pairs], done.model, step, training)
+    left = [out for _, out in pairs]
+    losses = _losses_left_out(left, done.model, step, training)
+    guesses = _losses_left_out(left, _guess(left, done.model, step, training), step, training)
     return [
-        TrainReply(name, len(own), b"", done.config, loss) for name, own, loss in zip(names, rows, losses, strict=True)
+        TrainReply(name, len(own), b"", done.config, loss, guess)
+        for name, own, loss, guess in zip(names, rows, losses, guesses, strict=True)
     ]
 
 
-def _losses_left_out(left: Sequence[Rows], model: Model, step: Train, training: Trainer) -> list[float | None]:
+def _guess(left: Sequence[Rows], model: Model, step: Train, training: Trainer) -> Guess | None:
+    """Return the best prediction that looks at no column; None where only the model itself knows its scoring."""
+    if isinstance(model, ScoresItself):
+        return None
+    total = training.add([target_sums(rows) for rows in left])
+    return Guess.of(total, step.plan.scoring, len(step.schema.classes))
+
+
+def _losses_left_out(
+    left: Sequence[Rows], model: Predicts | None, step: Train, training: Trainer
+) -> list[float | None]:
     """Return the loss on the rows that all parties left out, the same for each; or each one's own, if that counts."""
     scoring = step.plan.scoring
+    if model is None:
+        return [None] * len(left)
     if step.apart:
         return [_loss_on(rows, model, scoring) for rows in left]
     total = training.add([score_sums(model, rows, scoring) for rows in left])
@@ -146,7 +162,7 @@ def leave_out(rows: Rows, fold: int, folds: int, rng: np.random.Generator) -> tu
     return rows.take(np.flatnonzero(~left)), rows.take(np.flatnonzero(left))
 
 
-def _loss_on(rows: Rows, model: Model, scoring: str) -> float | None:
+def _loss_on(rows: Rows, model: Predicts, scoring: str) -> float | None:
     """Return a model's loss, or None where so few rows have none: a class is missing, or R² of one row."""
     score = score_of_party(model, rows, scoring)
     return None if score is None else loss_of(scoring, score)

@@ -196,6 +196,7 @@ class TrainReply:
     model: bytes
     config: Config  # as trained, with what was chosen inside the training
     held_loss: Measure | None = None  # on rows held out, or left out by all parties, where there are any
+    guess_loss: Measure | None = None  # of the best prediction that looks at no column, on rows left out by all parties
     notes: tuple[Sentence, ...] = ()
 
     def __post_init__(self) -> None:

@@ -63,11 +63,15 @@ class Grounds:
     gain: float  # as it was seen; stated is less, for what is chosen looks better than it is
     chance: float  # how probable, at most, so high a gain is where nothing is to be gained
     degrees_of_freedom: float | None  # of Student's t; null where the error is as good as known
+    learns: bool = True  # false: models of the recommendation are not shown to predict better than a guess
 
     @classmethod
     def of(cls, verdict: Verdict) -> Self:
         """Return what a verdict rests on."""
-        return cls(verdict.basis, verdict.chosen_from, verdict.gain.estimate, verdict.chance, verdict.gain.degrees)
+        gain = verdict.gain
+        return cls(
+            verdict.basis, verdict.chosen_from, gain.estimate, verdict.chance, gain.degrees, learns=verdict.learns
+        )
 
 
 @dataclass(frozen=True)
@@ -112,15 +116,19 @@ class ModelScore:
     standard_error: float  # over the folds
     folds: int
     default_score: float  # of the default config, on the same folds
+    guess_score: float | None = None  # of the best prediction that looks at no column; None: not known
 
     @classmethod
     def of(cls, comparison: Comparison, scoring: str, *, used: bool) -> Self | None:
         """Return the score of what is trained; None of a single fold."""
         losses = comparison.recommended if used else comparison.default
-        mean, default = mean_loss(losses), mean_loss(comparison.default)
+        mean, default, guess = map(mean_loss, (losses, comparison.default, comparison.guesses))
         if mean is None or default is None:
             return None
-        return cls(loss_of(scoring, mean.estimate), mean.error, len(losses), loss_of(scoring, default.estimate))
+        guessed = loss_of(scoring, guess.estimate) if guess else None
+        return cls(
+            loss_of(scoring, mean.estimate), mean.error, len(losses), loss_of(scoring, default.estimate), guessed
+        )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from flora.aggregator.aggregation import Aggregation, aggregate, conclude
 from flora.aggregator.certificate.bounds import certify
 from flora.aggregator.certificate.record import Certificate
 from flora.aggregator.choose import same_config
-from flora.aggregator.comparison import Comparison, Training, loss_of_training, trained_config
+from flora.aggregator.comparison import Comparison, Training, loss_of_guess, loss_of_training, trained_config
 from flora.aggregator.evidence import Objective
 from flora.errors import FloraError, InputError, TrialsError
 from flora.models import family_of
@@ -191,7 +191,9 @@ def _comparison(trainings: Sequence[Training], configs: int) -> Comparison | Non
     losses = [training.loss for training in trainings if training.loss is not None]
     if len(losses) < len(trainings):
         return None
-    return Comparison(tuple(losses[::configs]), tuple(losses[1::2]) if configs > 1 else ())
+    guesses = [training.guess for training in trainings[::configs] if training.guess is not None]
+    known = tuple(guesses) if len(guesses) * configs == len(trainings) else ()
+    return Comparison(tuple(losses[::configs]), tuple(losses[1::2]) if configs > 1 else (), known)
 
 
 def _counted(found: Aggregation) -> Path | None:
@@ -245,7 +247,8 @@ def _training(
     replies: Sequence[TrainReply], objective: Objective, counted: Path | None, fold: int | None = None
 ) -> Training:
     chosen = (counted.name,) if counted else ()
-    return Training(trained_config(replies), loss_of_training(replies, objective), chosen, fold)
+    losses = loss_of_training(replies, objective), loss_of_guess(replies, objective)
+    return Training(trained_config(replies), losses[0], chosen, fold, losses[1])
 
 
 def _model(replies: Sequence[TrainReply]) -> bytes:

@@ -5,9 +5,18 @@ from dataclasses import replace
 import pytest
 
 from flora.aggregator.verdict import Verdict
-from flora.outcome.explain import edge_words, grown_words, past_range, settle_words, times_more_rows, trained_words
+from flora.outcome.explain import (
+    edge_words,
+    grade_words,
+    grown_words,
+    past_range,
+    score_words,
+    settle_words,
+    times_more_rows,
+    trained_words,
+)
 from flora.problem.trials import Gain
-from flora.program.result import CandidateResult, Grounds, Result, StatedGain, TrainingResult
+from flora.program.result import CandidateResult, Grounds, ModelScore, Result, StatedGain, TrainingResult
 from tests.program.test_result import CONFIG, result
 
 
@@ -67,6 +76,24 @@ def test_what_would_settle_a_gain_is_what_would_show_it(plain: Result) -> None:
     assert "Neither more trainings nor 10 times the rows" in settle_words(compared(plain, 0.0070))
     assert settle_words(compared(plain, -0.0070)) == ""
     assert "hardly settle" in settle_words(compared(plain, 0.0210, folds=10))  # there were as many already
+
+
+def test_models_that_are_no_better_than_a_guess_are_told_as_such(plain: Result) -> None:
+    verdict = Verdict(Gain(0.03, 0.01, 10), "trained", 1, Gain(0.01, 0.01, 4))
+    score = ModelScore(0.512, 0.02, 5, 0.49, 0.5)
+    unlearnt = replace(
+        compared(plain, 0.03),
+        verdict=verdict.decision,
+        grade=verdict.grade,
+        evidence=Grounds.of(verdict),
+        model_score=score,
+    )
+    words = grade_words(unlearnt)
+    assert words.startswith("No model is shown to predict better than a guess that looks at no column, and")
+    assert settle_words(unlearnt) == "More rows, or columns that tell more, would."
+    assert score_words(unlearnt).endswith("left out a part of all rows; a guess has 0.500.")
+    assert score_words(replace(unlearnt, model_score=replace(score, guess_score=None))).endswith("of all rows.")
+    assert grade_words(replace(unlearnt, verdict="use", grade="shown")).startswith("A gain is shown")
 
 
 def test_a_recommendation_at_the_edge_of_its_range_says_so(plain: Result) -> None:

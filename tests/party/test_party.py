@@ -344,6 +344,24 @@ class TestTrain:
         first = HGB.train(FAST, kept, Alone(), derived_seed(0, "train")).model
         assert reply.held_loss == 1 - balanced_accuracy_score(held.y, first.predict(held.X))
 
+    @pytest.mark.parametrize(("scoring", "guess"), [("balanced_accuracy", 0.5), ("accuracy", 0.25)])
+    def test_a_training_without_a_fold_is_judged_beside_a_guess(self, scoring: str, guess: float) -> None:
+        tables = {
+            name: two_moons(rows, rows).sort_values("kind", kind="stable") for name, rows in (("a", 80), ("b", 40))
+        }
+        uneven = {name: table.iloc[len(table) // 3 :] for name, table in tables.items()}  # a quarter is the rarer class
+        asked = [Party(name, Table(table, "kind")) for name, table in uneven.items()]
+        schema = asked[0].source.described(None, None)[0]
+        plan = Request(family="hgb", space="paper", scoring=scoring).plan("classification")
+        step = Train(plan, schema, FAST, fold=0, folds=2)
+        replies = in_step([partial(party.answer, step) for party in asked])
+        assert train_in_one_place(asked, step) == replies
+        for reply in replies:
+            assert isinstance(reply, TrainReply)
+            assert reply.held_loss is not None
+            assert reply.guess_loss == pytest.approx(guess, abs=0.02)
+            assert reply.held_loss < reply.guess_loss
+
     @pytest.mark.parametrize(("family", "most"), [("hgb", 12), ("mlp", 200), ("svm", 0)])
     def test_its_iterations_are_told_and_change_nothing(self, family: str, most: int) -> None:
         told: list[tuple[str, int, int]] = []

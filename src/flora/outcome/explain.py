@@ -25,8 +25,8 @@ SOURCES = {
     "predicted": "It was predicted by the surface alone; no party measured it.",
 }
 UNLEARNT = (
-    "Its models are not shown to predict better than a guess that looks at no column, and what seems to be gained "
-    "among such models is chance."
+    "No model is shown to predict better than a guess that looks at no column, and what seems to be gained among "
+    "such models is chance."
 )
 SLOW = "gains more, but learns more slowly than the default: a training on all rows may not get far enough"
 CLOSE = "gains more, but by less than an error: the surface's minimum is taken"
@@ -81,6 +81,8 @@ def settle_words(result: Result) -> str:
         return ""
     if result.evidence.basis != "trained":
         return "Federated trainings of both configs would settle it: --trainings 11."
+    if not result.evidence.learns:
+        return "More rows, or columns that tell more, would."
     done = len(result.trainings)
     if times_more_rows(result, MORE_FOLDS) <= 1:
         more = 2 * MORE_FOLDS + 1

@@ -250,19 +250,10 @@ class TestLog:
             lambda: gate.answer(DESCRIBE),
             lambda: gate.letter(DESCRIBE),
             lambda: gate.answer(TRAIN, other),
-            lambda: gate.refusal({"refused": "no"}),
         ):
             with pytest.raises(FloraError, match="nothing may leave that cannot be written down"):
                 leaves()
         assert other.sent == []
-
-    def test_a_refusal_leaves_too(self, tmp_path: Path) -> None:
-        log, words = log_in(tmp_path), {"refused": "this party allows no such thing"}
-        assert Gate(PARTY, log=log, to="Zürich").refusal(words) == words
-        assert Gate(PARTY).refusal(words) == words
-        [entry] = verify(log.path)
-        assert (entry.what, entry.to) == ("no reply", "Zürich")
-        assert entry.sha256 == hashlib.sha256(json.dumps(words).encode()).hexdigest()
 
     def test_a_party_that_fails_has_written_down_no_reply(self, tmp_path: Path) -> None:
         log = log_in(tmp_path)

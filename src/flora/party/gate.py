@@ -75,12 +75,6 @@ class Gate:
         self._leaves(step, text)
         return text
 
-    def refusal(self, words: dict[str, str]) -> dict[str, str]:
-        """Return words that leave in place of a reply, a refusal or an error's class: these are written down, too."""
-        if self.log is not None:
-            self.log.record("no reply", self.to, json.dumps(words).encode())
-        return words
-
     def _reply(self, step: Step, collective: Collective | None) -> Reply:
         self.consent.check(step)
         if step.together:

@@ -1,6 +1,5 @@
 """How a party's rows are distributed, told in means over rows: enough for a distance between parties."""
 
-import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +8,6 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from flora.core.codec import to_document
 from flora.core.rules import Count, Name, Total, check, is_finite, whole
 from flora.errors import InputError
 
@@ -48,11 +46,6 @@ class Sketch:
                 )
             if not all(map(is_finite, line)) or list(line) != sorted(line):
                 raise InputError(f"sketch of {self.party!r}: quantiles[{place}] must be finite and in order")
-
-    @property
-    def size(self) -> int:
-        """The bytes of its JSON."""
-        return len(json.dumps(to_document(self), separators=(",", ":")).encode())
 
     @cached_property
     def table(self) -> Floats:

@@ -1,6 +1,6 @@
 """Exported models predict what FLoRA's do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,10 @@ from flora.core.workers import one_thread
 from flora.errors import InputError
 from flora.models import family_of
 from flora.models.export import exported
-from flora.models.export.onnx_file import onnx_inputs
 from flora.models.export.sklearn_file import to_pipeline
 from flora.models.model_file import StoredModel
 from flora.models.rows import Rows, encode_features
+from flora.problem.schema import Column
 from tests.models.hgb.tables import KINDS, table
 
 CLASSES = pytest.mark.parametrize("classes", [2, 3, 0], ids=["binary", "three classes", "regression"])
@@ -47,6 +47,16 @@ def frame_of(rows: Rows) -> pd.DataFrame:
 def raw(stored: StoredModel, frame: pd.DataFrame) -> tuple[Any, Any]:
     X = encode_features(frame, stored.schema)
     return stored.model.predict(X), stored.model.predict_proba(X)
+
+
+def onnx_inputs(frame: pd.DataFrame, columns: Sequence[Column]) -> dict[str, Any]:
+    """A table as a graph's inputs; a missing category is an empty text."""
+    return {
+        c.name: frame[[c.name]].fillna("").astype(str).to_numpy(dtype=object)
+        if c.categories
+        else frame[[c.name]].to_numpy(dtype=np.float64)
+        for c in columns
+    }
 
 
 @CLASSES

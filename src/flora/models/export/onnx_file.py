@@ -119,13 +119,3 @@ def _labels(schema: Schema) -> Any:
     """Return the classes as ONNX has them: numbers, bools or texts."""
     texts = isinstance(schema.classes[0], str)
     return np.array(schema.classes, dtype=object if texts else None)
-
-
-def onnx_inputs(table: Any, columns: Sequence[Column]) -> dict[str, Any]:
-    """Return a table as the graph's inputs; a missing category is an empty text."""
-    return {
-        c.name: table[[c.name]].fillna("").astype(str).to_numpy(dtype=object)
-        if c.categories
-        else table[[c.name]].to_numpy(dtype=np.float64)
-        for c in columns
-    }

@@ -5,7 +5,7 @@ import pytest
 
 from flora.engines.nvflare.consortium import Consortium, Kit
 from flora.engines.nvflare.foreground import Foreground
-from flora.engines.nvflare.guard.alarm import AGAIN, MOST, Alarm, Quota, printable
+from flora.engines.nvflare.guard.alarm import AGAIN, MOST, Alarm, Quota
 from flora.party.audit import verify
 
 
@@ -60,7 +60,6 @@ def test_what_a_stranger_writes_is_one_harmless_line(alarm: Alarm) -> None:
     assert "\n" not in written(alarm)[0]
     assert "\x1b" not in written(alarm)[0]
     assert len(written(alarm)[0]) <= 400
-    assert printable("a\tb") == "a?b"
 
 
 def test_a_log_that_cannot_be_written_does_not_open_the_gate(alarm: Alarm) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
+from flora.core.rules import one_line
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.foreground import Foreground
 from flora.errors import FloraError
@@ -14,6 +15,7 @@ from flora.party.audit import AuditLog
 AGAIN = 60.0  # seconds after which the same is worth another line
 MOST = 12  # lines in that time, whatever they say
 MOST_KEYS = 200
+MOST_TEXT = 400  # letters of a line
 
 
 @dataclass
@@ -49,7 +51,7 @@ class Alarm:
 
     def refused(self, what: str, why: str) -> None:
         """Make a refusal known. It never raises: what was refused stays refused."""
-        text = printable(f"{what}: {why}")
+        text = one_line(f"{what}: {why}"[:MOST_TEXT])
         with self._lock:
             left_out = self._quota.admit(text, self.clock())
             if left_out is not None:
@@ -66,7 +68,7 @@ class Alarm:
         try:
             AuditLog(self.kit.state / "audit.jsonl").record("refused", "nobody", b"", text)
         except (FloraError, OSError) as error:
-            self._say(f"the audit log could not be written: {printable(str(error))}")
+            self._say(f"the audit log could not be written: {one_line(str(error)[:MOST_TEXT])}")
         self._say(f"refused {text}")
 
     def _say(self, text: str) -> None:
@@ -74,8 +76,3 @@ class Alarm:
             Foreground(self.kit.state).say(text)
         except OSError:
             return  # NVFlare's own log has it; there is nobody else to tell
-
-
-def printable(text: str, most: int = 400) -> str:
-    """Return a text of a stranger as one harmless line."""
-    return "".join(c if c.isprintable() else "?" for c in text[:most])

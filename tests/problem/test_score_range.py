@@ -1,9 +1,12 @@
 import math
 
+import numpy as np
 import pytest
-from sklearn.metrics import get_scorer_names
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import get_scorer, get_scorer_names
 
-from flora.problem.score_range import fault_of_loss, range_of
+from flora.party.consent import SCORINGS
+from flora.problem.score_range import fault_of_loss, loss_range, range_of
 from flora.problem.trials import loss_of
 
 
@@ -42,3 +45,24 @@ def test_every_scorer_has_a_range_or_any() -> None:
         *("normalized_mutual_info_score", "fowlkes_mallows_score", "homogeneity_score", "completeness_score"),
         *("v_measure_score", "positive_likelihood_ratio"),
     }
+
+
+@pytest.mark.parametrize(
+    ("scoring", "ends"),
+    [("f1_macro", (0, 1)), ("matthews_corrcoef", (0, 2)), ("r2", (0, math.inf)), ("profit", (-math.inf, math.inf))],
+)
+def test_the_ends_of_a_loss(scoring: str, ends: tuple[float, float]) -> None:
+    assert loss_range(scoring) == ends
+
+
+@pytest.mark.parametrize("name", SCORINGS)
+def test_no_loss_that_a_party_sends_of_itself_is_outside(name: str) -> None:
+    """By models that know nothing, on labels that nothing predicts."""
+    (lowest, highest), rng = loss_range(name), np.random.default_rng(0)
+    kind = (
+        DummyRegressor(strategy="constant", constant=3) if name in SCORINGS[5:] else DummyClassifier(strategy="prior")
+    )
+    for _ in range(5):
+        X, y = np.zeros((40, 1)), rng.integers(0, 2, 40)
+        loss = loss_of(name, float(get_scorer(name)(kind.fit(X, y), X, y[::-1])))
+        assert lowest == 0 <= loss <= highest

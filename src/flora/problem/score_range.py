@@ -23,15 +23,24 @@ def range_of(scoring: str) -> tuple[float, float]:
     return (-math.inf, 1.0) if scoring in BELOW_ONE or scoring.startswith("d2_") else (-math.inf, math.inf)
 
 
+def loss_range(scoring: str) -> tuple[float, float]:
+    """Return the lowest and the highest loss of a scorer, as far as they are known.
+
+    >>> loss_range("balanced_accuracy"), loss_range("neg_log_loss"), loss_range("mine")
+    ((0.0, 1.0), (0.0, inf), (-inf, inf))
+    """
+    low, high = range_of(scoring)
+    return (0.0 - high, 0.0 - low) if scoring.startswith("neg_") else (1.0 - high, 1.0 - low)
+
+
 def possible_loss(scoring: str, loss: float) -> float:
     """Return the loss that a scorer can give and that is nearest: an estimate may lie outside.
 
     >>> possible_loss("f1", 1.007), possible_loss("f1", 0.4), possible_loss("neg_log_loss", -0.1)
     (1.0, 0.4, 0.0)
     """
-    low, high = range_of(scoring)
-    best, worst = (-high, -low) if scoring.startswith("neg_") else (1 - high, 1 - low)
-    return min(max(loss, best), worst)
+    lowest, highest = loss_range(scoring)
+    return min(max(loss, lowest), highest)
 
 
 def fault_of_loss(scoring: str, loss: float) -> str | None:

@@ -11,17 +11,30 @@ from flora.aggregator.certificate.distance import distance, sampling_noise
 from flora.aggregator.certificate.envelope import Envelope
 from flora.aggregator.certificate.extrapolation import extrapolate
 from flora.aggregator.certificate.record import Growth, Number, Status
-from flora.aggregator.certificate.scale import Scale, scale_of
 from flora.aggregator.certificate.theorem import by_config, distribution_lipschitz, mixture_distance
 from flora.aggregator.choose import same_config
 from flora.errors import InputError
 from flora.problem.learning_curve import LearningCurve
 from flora.problem.messages import Confirmation
+from flora.problem.score_range import loss_range
 from flora.problem.sketch import Sketch
 from flora.problem.space import Config, SearchSpace
 from flora.problem.trials import PartyTrials
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The lowest and the highest loss that there can be, as far as they are known: no gap is wider than that."""
+
+    floor: float = -math.inf
+    ceiling: float = math.inf
+
+    @property
+    def range(self) -> float:
+        """How far two losses can lie apart."""
+        return self.ceiling - self.floor
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +126,7 @@ def _fall(growth: Iterable[Growth], party: str) -> tuple[tuple[float, float], St
 
 def _scale(trials: Sequence[PartyTrials]) -> Scale:
     """Return the scale of the losses, which a loss outside of it denies."""
-    scale = scale_of(trials[0].scoring)
+    scale = Scale(*loss_range(trials[0].scoring))
     losses = [trial.loss for party in trials for trial in party.trials]
     return scale if scale.floor <= min(losses) and max(losses) <= scale.ceiling else Scale()
 

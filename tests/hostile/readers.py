@@ -27,8 +27,8 @@ from flora.engines.nvflare.guard.revocation import read_revoked
 from flora.engines.nvflare.guard.rules import JOB
 from flora.engines.nvflare.kits.adoption import adopt
 from flora.engines.nvflare.kits.renewal import request_certificate, request_in
-from flora.engines.nvflare.run.collective import CellCollective, header_of, message
-from flora.engines.nvflare.run.hub import KINDS, Call, Hub, call_from_headers, call_to_headers
+from flora.engines.nvflare.run.collective import CellCollective, call_of, header_of, message
+from flora.engines.nvflare.run.hub import KINDS, Call, Hub
 from flora.engines.nvflare.run.job import Run
 from flora.engines.nvflare.run.session import read_outcome
 from flora.engines.nvflare.run.site_settings import SiteSettings
@@ -309,7 +309,7 @@ def _calls() -> list[bytes]:
     calls = [Call(7, 0, "add", (2,)), Call(7, 0, "gather"), Call(7, 0, "again"), Call(7, 0, "add", (1, 2))]
     data = [bytes(16), b"abc", b"", bytes(16)]
     return [
-        json.dumps({**call_to_headers(call), "data": base64.b64encode(part).decode()}).encode()
+        json.dumps({**to_document(call), "data": base64.b64encode(part).decode()}).encode()
         for call, part in zip(calls, data, strict=True)
     ]
 
@@ -321,7 +321,7 @@ def _call(data: bytes, _: Path) -> None:
     payload = _payload(document.pop("data", ""))
     answered: list[Any] = []
     hub = Hub(7, ["a", "b", "c"], lambda address, answer: answered.append((address, answer.state)))
-    call = call_from_headers(header_of(Carrier({"flora": json.dumps(document)})))
+    call = call_of(Carrier({"flora": json.dumps(document)}))
     own = hub.receive("b", "b", call, payload)
     for honest in ("a", "c"):
         kind = call.kind if call.kind in KINDS else "add"

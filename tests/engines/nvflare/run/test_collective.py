@@ -15,10 +15,10 @@ from flora.engines.nvflare.run.collective import (
     CellCollective,
     answer_from_message,
     answer_to_message,
-    header_of,
+    call_of,
     message,
 )
-from flora.engines.nvflare.run.hub import Hub, HubAnswer, call_from_headers
+from flora.engines.nvflare.run.hub import Hub, HubAnswer
 from flora.errors import CollectiveError
 
 PARTIES = ["a", "b", "c"]
@@ -38,7 +38,7 @@ class Line:
             answers: Queue[Any] = Queue()
             if self.loses(self.count):
                 return message({})  # as NVFlare's own answer, in place of the hub's
-            now = self.hub.receive(party, answers, call_from_headers(header_of(sent)), bytes(sent.payload))
+            now = self.hub.receive(party, answers, call_of(sent), bytes(sent.payload))
             return answer_to_message(now) if now else answers.get(timeout=self.seconds)
 
         return CellCollective(PARTIES.index(party), 3, 1, exchange, lambda: False)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from flora.core.masks import FreshSigner, Masking
-from flora.engines.nvflare.run.collective import CellCollective, answer_to_message, header_of
-from flora.engines.nvflare.run.hub import Hub, call_from_headers
+from flora.engines.nvflare.run.collective import CellCollective, answer_to_message, call_of
+from flora.engines.nvflare.run.hub import Hub
 from flora.engines.threads import in_process
 from flora.models import FAMILIES, family_of
 from flora.party.audit import AuditLog, verify
@@ -57,7 +57,7 @@ class CuriousHub:
 
     def end_of(self, party: str) -> CellCollective:
         def exchange(sent: Any, _seconds: float) -> Any:
-            call, data = call_from_headers(header_of(sent)), bytes(sent.payload)
+            call, data = call_of(sent), bytes(sent.payload)
             if call.kind == "add":
                 self.parts[party].append(np.frombuffer(data, dtype=np.int64))
             else:

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from flora.core.collective import Collective
-from flora.engines.nvflare.run.collective import CellCollective, answer_to_message, header_of, message
-from flora.engines.nvflare.run.hub import Hub, HubAnswer, call_from_headers
+from flora.engines.nvflare.run.collective import CellCollective, answer_to_message, call_of, message
+from flora.engines.nvflare.run.hub import Hub, HubAnswer
 from flora.errors import CollectiveError
 
 PARTIES = ["a", "b", "c"]
@@ -53,7 +53,7 @@ class Line:
             torn = payload[: len(payload) // 2] if self.tears and payload and rng.random() < 0.1 else payload
 
             def arrive(to: "Queue[Any]" = answers) -> None:
-                now = self.hub.receive(party, to, call_from_headers(header_of(sent)), torn)
+                now = self.hub.receive(party, to, call_of(sent), torn)
                 if now is not None:
                     to.put(answer_to_message(now))
 

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flora.core.codec import read, to_document
 from flora.engines.nvflare.run import hub as hub_module
-from flora.engines.nvflare.run.hub import MOST_BYTES, Call, Hub, HubAnswer, call_from_headers, call_to_headers
+from flora.engines.nvflare.run.hub import MOST_BYTES, Call, Hub, HubAnswer
+from flora.errors import InputError
 
 PARTIES = ["a", "b", "c"]
 
@@ -167,7 +169,6 @@ def test_a_closed_hub_lets_nobody_wait() -> None:
     "headers",
     [
         {},
-        {"step": 1, "number": 0, "kind": "add"},
         {"step": 1, "number": 0, "kind": "add", "shape": 3},
         {"step": 1, "number": 0, "kind": "add", "shape": [-1]},
         {"step": "1", "number": 0, "kind": "add", "shape": []},
@@ -178,11 +179,11 @@ def test_a_closed_hub_lets_nobody_wait() -> None:
     ],
 )
 def test_a_call_that_is_none_is_refused(headers: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="a call has"):
-        call_from_headers(headers)
+    with pytest.raises(InputError):
+        read(Call, headers)
 
 
 def test_a_call_comes_back_as_it_was() -> None:
     call = Call(3, 12, "add", (2, 0, 5))
-    assert call_from_headers(call_to_headers(call)) == call
+    assert read(Call, to_document(call)) == call
     assert call.fault(0) is None

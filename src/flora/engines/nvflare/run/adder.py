@@ -15,14 +15,21 @@ from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any, Literal, Self
 
-from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey
-
 from flora.core.codec import read, to_document
 from flora.core.documents import object_in
 from flora.core.rules import Name, Sentence, Total, one_line
 from flora.engines.nvflare.guard.rules import SERVER, run_of
-from flora.engines.nvflare.run.collective import CHANNEL, REDUCE, answer_to_message, header_of, message
-from flora.engines.nvflare.run.hub import Hub, HubAnswer, Traffic, call_from_headers
+from flora.engines.nvflare.run.collective import (
+    CHANNEL,
+    REDUCE,
+    answer_call,
+    answer_to_message,
+    header_of,
+    message,
+    send_answer,
+    sender_of,
+)
+from flora.engines.nvflare.run.hub import Hub, HubAnswer, Traffic
 from flora.errors import WireError
 
 ORDER = "hub"
@@ -75,22 +82,12 @@ class Adder:
 
     def on_call(self, request: Any) -> Any:
         """Take a party's call; return the answer if there is one already."""
-        origin = str(request.get_header(MessageHeaderKey.ORIGIN))
-        party, _, run = origin.partition(".")
-        try:
-            call = call_from_headers(header_of(request))
-        except ValueError as error:
-            return answer_to_message(HubAnswer("over", 0, reason=str(error)))
-        exchange = self._exchanges.get(run)
-        if exchange is None:
-            return answer_to_message(HubAnswer("over", call.number, reason="no training is under way"))
-        address = (origin, request.get_header(MessageHeaderKey.REQ_ID))
-        answer = exchange.hub.receive(party, address, call, bytes(request.payload or b""))
-        return None if answer is None else answer_to_message(answer)
+        exchange = self._exchanges.get(sender_of(request)[1].partition(".")[2])
+        return answer_call(exchange.hub if exchange else None, request)
 
     def on_order(self, request: Any) -> Any:
         """Follow an order of a run's process: the guard lets nobody else's through."""
-        run = run_of(str(request.get_header(MessageHeaderKey.ORIGIN)), SERVER)
+        run = run_of(sender_of(request)[1], SERVER)
         try:
             order = read(HubOrder, header_of(request))
             if not run:
@@ -128,8 +125,7 @@ class Adder:
             exchange.hub.close(reason)
 
     def _send(self, address: Any, answer: HubAnswer) -> None:
-        origin, request = address
-        self._cell.send_reply(answer_to_message(answer), origin, [request], optional=True)
+        send_answer(self._cell, address, answer)
 
     def _tick(self) -> None:
         while not self._over.wait(1.0):

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from flora.core.codec import read
+from flora.core.codec import read, to_document
 from flora.core.collective import Integers
 from flora.core.documents import object_in
 from flora.core.rules import Sentence, Total, one_line
-from flora.engines.nvflare.run.hub import MOST_BYTES, Call, HubAnswer, call_to_headers
+from flora.engines.nvflare.run.hub import MOST_BYTES, Address, Call, Hub, HubAnswer
 from flora.errors import CollectiveError, InputError, WireError
 
 CHANNEL, REDUCE, BEAT = "flora", "reduce", "beat"
@@ -55,13 +55,8 @@ def answer_to_message(answer: HubAnswer) -> Any:
     """Return an answer of the hub as a cell message."""
     from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey, ReturnCode
 
-    document = {
-        "state": answer.state,
-        "number": answer.number,
-        "lengths": list(answer.lengths),
-        "reason": answer.reason,
-    }
-    made = message(document, answer.data)
+    header = AnswerHeader(answer.state, answer.number, answer.lengths, answer.reason)
+    made = message(to_document(header), answer.data)
     made.set_header(MessageHeaderKey.RETURN_CODE, ReturnCode.OK)
     return made
 
@@ -74,6 +69,41 @@ def answer_from_message(received: Any) -> HubAnswer | None:
     except (InputError, TypeError):
         return None
     return HubAnswer(header.state, header.number, header.lengths, data, one_line(header.reason)[:500])
+
+
+def call_of(received: Any) -> Call:
+    """Return a party's call, or raise a :class:`WireError` where a message is none."""
+    return read(Call, header_of(received))
+
+
+def answer_call(hub: Hub | None, request: Any) -> Any:
+    """Take a party's call, where something is added up; return the answer if there is one already."""
+    from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey
+
+    try:
+        call = call_of(request)
+    except InputError as error:
+        return answer_to_message(HubAnswer("over", 0, reason=str(error)))
+    if hub is None:
+        return answer_to_message(HubAnswer("over", call.number, reason="no training is under way"))
+    party, origin = sender_of(request)
+    address = (origin, request.get_header(MessageHeaderKey.REQ_ID))
+    answer = hub.receive(party, address, call, bytes(request.payload or b""))
+    return None if answer is None else answer_to_message(answer)
+
+
+def send_answer(cell: Any, address: Address, answer: HubAnswer) -> None:
+    """Send an answer that had to wait for others."""
+    origin, request = address
+    cell.send_reply(answer_to_message(answer), origin, [request], optional=True)
+
+
+def sender_of(request: Any) -> tuple[str, str]:
+    """Return which party sent a message, and from which cell; NVFlare's server has checked it by the certificate."""
+    from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey
+
+    origin = str(request.get_header(MessageHeaderKey.ORIGIN))
+    return origin.partition(".")[0], origin
 
 
 @dataclass
@@ -112,11 +142,11 @@ class CellCollective:
 
     def _answered(self, call: Call, data: bytes) -> HubAnswer:
         """Return the hub's answer: ask again while it says to wait, repeat what may be lost, give up after a few."""
-        document, silent = call_to_headers(call), 0
+        asked, silent = call, 0
         while True:
             if self.stopped():
                 raise CollectiveError("the run was stopped")
-            answer = answer_from_message(self.exchange(message(document, data), CALL_SECONDS))
+            answer = answer_from_message(self.exchange(message(to_document(asked), data), CALL_SECONDS))
             if answer is None:
                 silent += 1
                 if silent == TRIES:
@@ -125,7 +155,7 @@ class CellCollective:
                 raise CollectiveError(answer.reason)
             elif answer.state == "wait":
                 silent = 0
-                document, data = call_to_headers(Call(call.step, call.number, "again")), b""
+                asked, data = Call(call.step, call.number, "again"), b""
             elif answer.number == call.number:
                 return answer
             else:

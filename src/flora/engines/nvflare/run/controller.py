@@ -13,16 +13,15 @@ from typing import Any
 from nvflare.apis.controller_spec import Task
 from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
-from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey
 
 from flora.core.files import write_whole
 from flora.engines.files import carried_texts, with_files
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.guard.rules import SERVER
 from flora.engines.nvflare.run.adder import FarHub
-from flora.engines.nvflare.run.collective import BEAT, CHANNEL, REDUCE, answer_to_message, header_of
+from flora.engines.nvflare.run.collective import BEAT, CHANNEL, REDUCE, answer_call, header_of, send_answer, sender_of
 from flora.engines.nvflare.run.heartbeats import Heartbeats, patience_with
-from flora.engines.nvflare.run.hub import Hub, HubAnswer, call_from_headers
+from flora.engines.nvflare.run.hub import Hub, HubAnswer
 from flora.engines.nvflare.run.job import NAME, Run
 from flora.engines.nvflare.run.service import watch_parent
 from flora.engines.nvflare.run.tasks import StepHeader, answer_of, fill
@@ -285,25 +284,16 @@ class FloraController(Controller):  # type: ignore[misc]
     # -- messages beside the steps
 
     def _on_reduce(self, request: Any) -> Any:
-        party, origin = _party_of(request)
-        try:
-            call = call_from_headers(header_of(request))
-        except ValueError as error:
-            return answer_to_message(HubAnswer("over", 0, reason=str(error)))
-        hub = self._hub
-        if not isinstance(hub, Hub):
-            return answer_to_message(HubAnswer("over", call.number, reason="no training is under way"))
-        self._heartbeats.heard(party)
-        address = (origin, request.get_header(MessageHeaderKey.REQ_ID))
-        answer = hub.receive(party, address, call, bytes(request.payload or b""))
-        return None if answer is None else answer_to_message(answer)
+        hub = self._hub if isinstance(self._hub, Hub) else None
+        if hub is not None:
+            self._heartbeats.heard(sender_of(request)[0])
+        return answer_call(hub, request)
 
     def _send(self, address: Any, answer: HubAnswer) -> None:
-        origin, request = address
-        self._cell.send_reply(answer_to_message(answer), origin, [request], optional=True)
+        send_answer(self._cell, address, answer)
 
     def _on_beat(self, request: Any) -> None:
-        party, _ = _party_of(request)
+        party, _ = sender_of(request)
         try:
             document = header_of(request)
             if party in self._plan.parties:
@@ -336,9 +326,3 @@ class FloraController(Controller):  # type: ignore[misc]
             step = asked.step
             training = {"training": self._trainings, "fold": step.fold, "folds": step.folds, "passes": step.passes}
         return {"step": asked.step.name, "number": asked.number, "parties": parties, **training}
-
-
-def _party_of(request: Any) -> tuple[str, str]:
-    """Return who sent a message; NVFlare's server has checked it against the certificate."""
-    origin = str(request.get_header(MessageHeaderKey.ORIGIN))
-    return origin.split(".", maxsplit=1)[0], origin

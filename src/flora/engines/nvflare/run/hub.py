@@ -6,7 +6,7 @@ a message that was under way for long, and nobody waits for its answer.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from flora.core.collective import sum_of_integers
+from flora.core.rules import Sentence, Total
 from flora.errors import WireError
 
 MOST_BYTES = 256 * 2**20  # of one contribution
+MOST_AXES = 8
 PATIENCE = 5.0  # seconds after which a waiting party is told to ask again, so that both sides know of each other
 KINDS = ("add", "gather")  # "add" is of whole numbers, modulo 2^64
 
@@ -26,10 +28,14 @@ KINDS = ("add", "gather")  # "add" is of whole numbers, modulo 2^64
 class Call:
     """What a party's message says about itself. ``kind`` "again" repeats a call of which no answer came."""
 
-    step: int
-    number: int
-    kind: str
-    shape: tuple[int, ...] = ()
+    step: Total
+    number: Total
+    kind: Sentence
+    shape: tuple[Total, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.shape) > MOST_AXES:
+            raise WireError(f"a call's shape has at most {MOST_AXES} axes, got {len(self.shape)}")
 
     @property
     def words(self) -> str:
@@ -174,19 +180,3 @@ class Hub:
     def _everyone_waiting(self, answer: HubAnswer) -> list[tuple[Address, HubAnswer]]:
         waiting, self._waiting = self._waiting, {}
         return [(address, answer) for address, _ in waiting.values()]
-
-
-def call_to_headers(call: Call) -> dict[str, Any]:
-    """Return a call as plain values."""
-    return {"step": call.step, "number": call.number, "kind": call.kind, "shape": list(call.shape)}
-
-
-def call_from_headers(headers: Mapping[str, Any]) -> Call:
-    """Read what :func:`call_to_headers` made, or raise a :class:`WireError` where it is anything else."""
-    step, number, kind, shape = (headers.get(name) for name in ("step", "number", "kind", "shape"))
-    whole = [step, number, *(shape if isinstance(shape, list) else [None])]
-    if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**53 for n in whole):
-        raise WireError("a call has a step, a number and a shape of whole numbers")
-    if not isinstance(kind, str) or len(whole) > 10:
-        raise WireError("a call has a kind, and a shape of few axes")
-    return Call(step, number, kind, tuple(shape))  # type: ignore[arg-type]  # checked above

@@ -14,7 +14,7 @@ from nvflare.fuel.f3.cellnet.utils import make_reply
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.run import controller as controller_module
 from flora.engines.nvflare.run.adder import Adder, FarHub
-from flora.engines.nvflare.run.controller import Asked, FloraController, PartyLateError, PartyLostError, StoppedError
+from flora.engines.nvflare.run.controller import Asked, FloraController, PartyMissingError, StoppedError
 from flora.engines.nvflare.run.hub import Hub
 from flora.engines.nvflare.run.job import Run
 from flora.engines.nvflare.run.tasks import HEADER, TEXT, ReplyHeader, fill, order_of
@@ -127,7 +127,7 @@ def test_who_left_a_training_is_a_reason_but_no_cause(controller: FloraControlle
         controller._check(asked)
 
 
-@pytest.mark.parametrize(("lag", "error"), [(0.05, StoppedError), (60.0, PartyLostError)])
+@pytest.mark.parametrize(("lag", "error"), [(0.05, StoppedError), (60.0, PartyMissingError)])
 def test_while_the_aggregator_stands_still_nobody_is_lost(
     controller: FloraController, monkeypatch: pytest.MonkeyPatch, lag: float, error: type[FloraError]
 ) -> None:
@@ -152,7 +152,7 @@ def test_somebody_who_was_not_asked_is_ignored(controller: FloraController) -> N
 def test_a_stop_and_a_loss_are_told_apart(controller: FloraController, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_of(controller)
     monkeypatch.setattr(controller._heartbeats, "lost", list)
-    with pytest.raises(PartyLostError, match="party 'north' and 'south' was lost in the step 'describe'"):
+    with pytest.raises(PartyMissingError, match="party 'north' and 'south' was lost in the step 'describe'"):
         controller._check(asked)
     controller._abort.triggered = True
     with pytest.raises(StoppedError):
@@ -165,10 +165,10 @@ def test_where_all_are_away_for_long_they_are_lost_and_nobody_has_stopped_the_ru
     controller.communicator = SimpleNamespace(get_client_disconnect_time=away.get)
     controller._check(asked)  # the other may still come
     away["north"] = 6.0
-    with pytest.raises(PartyLostError, match="party 'north' and 'south' was lost"):
+    with pytest.raises(PartyMissingError, match="party 'north' and 'south' was lost"):
         controller._check(asked)
     controller._abort.triggered = True  # as NVFlare does then
-    with pytest.raises(PartyLostError):
+    with pytest.raises(PartyMissingError):
         controller._check(asked)
 
 
@@ -177,9 +177,9 @@ def test_who_has_not_answered_in_time_is_late(controller: FloraController) -> No
     asked = sends(controller, "north", letter("north"))
     controller._check(asked)
     asked.began -= 61.0
-    with pytest.raises(PartyLateError, match=r"party 'south' has not answered 'describe' within 60 seconds") as late:
+    with pytest.raises(PartyMissingError, match=r"party 'south' has not answered 'describe' within 60 seconds") as late:
         controller._check(asked)
-    assert late.value.parties == ["south"]
+    assert (late.value.state, late.value.parties) == ("late", ["south"])
     controller._hub = Hub(1, ["north", "south"], lambda *_: None)  # parties that add up are waited for
     controller._check(asked)
 
@@ -189,9 +189,9 @@ def test_in_a_training_one_lost_party_is_enough(controller: FloraController, mon
     monkeypatch.setattr(controller._heartbeats, "lost", lambda parties: ["south"])
     controller._check(asked)  # the others are still at work
     controller._hub = Hub(1, ["north", "south"], lambda *_: None)
-    with pytest.raises(PartyLostError) as lost:
+    with pytest.raises(PartyMissingError) as lost:
         controller._check(asked)
-    assert lost.value.parties == ["south"]
+    assert (lost.value.state, lost.value.parties) == ("lost", ["south"])
 
 
 def test_what_the_parties_get_is_the_step_and_who_takes_part(controller: FloraController) -> None:

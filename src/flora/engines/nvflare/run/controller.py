@@ -22,7 +22,7 @@ from flora.engines.nvflare.run.adder import FarHub
 from flora.engines.nvflare.run.collective import BEAT, CHANNEL, REDUCE, answer_call, header_of, send_answer, sender_of
 from flora.engines.nvflare.run.heartbeats import Heartbeats, patience_with
 from flora.engines.nvflare.run.hub import Hub, HubAnswer
-from flora.engines.nvflare.run.job import NAME, Run
+from flora.engines.nvflare.run.job import NAME, RESULT, STATUS, Run
 from flora.engines.nvflare.run.service import watch_parent
 from flora.engines.nvflare.run.tasks import StepHeader, answer_of, fill
 from flora.errors import FloraError, InputError
@@ -35,8 +35,6 @@ from flora.program.result import MODEL, Result, result_of
 from flora.program.single_shot import Outcome, single_shot
 
 LAG = 4.0  # seconds between two looks after which nobody's silence says anything: this process itself stood still
-STATUS = "flora-status"  # what the scientist may ask a run for
-RESULT = "flora-run"  # the folder of a run's outcome, within NVFlare's
 
 
 MISSING = {
@@ -46,22 +44,12 @@ MISSING = {
 }
 
 
-class PartyLostError(FloraError):
-    """Parties that gave no sign of life."""
+class PartyMissingError(FloraError):
+    """Parties that gave no sign of life in a step, or have not answered it in time."""
 
-    def __init__(self, parties: Sequence[str], step: str) -> None:
-        self.parties, self.step = list(parties), step
-        named = " and ".join(repr(party) for party in parties)
-        super().__init__(f"party {named} was lost in the step {step!r}: no sign of life")
-
-
-class PartyLateError(FloraError):
-    """Parties that have not answered a step in time."""
-
-    def __init__(self, parties: Sequence[str], step: str, seconds: float) -> None:
-        self.parties, self.step = list(parties), step
-        named = " and ".join(repr(party) for party in parties)
-        super().__init__(f"party {named} has not answered {step!r} within {seconds:g} seconds (--deadline)")
+    def __init__(self, state: str, parties: Sequence[str], step: str, why: str) -> None:
+        self.state, self.parties, self.step = state, list(parties), step
+        super().__init__(f"party {' and '.join(map(repr, parties))} {why}")
 
 
 class StoppedError(FloraError):
@@ -143,10 +131,8 @@ class FloraController(Controller):  # type: ignore[misc]
             notes = [f"{party}: {words}" for party, words in missing.items()]
             self._write(replace(result, notes=(*result.notes, *notes), missing=missing), outcome)
             self._end({"state": "finished"})
-        except PartyLostError as error:
-            self._end({"state": "lost", "error": str(error), "parties": error.parties, "step": error.step})
-        except PartyLateError as error:
-            self._end({"state": "late", "error": str(error), "parties": error.parties, "step": error.step})
+        except PartyMissingError as error:
+            self._end({"state": error.state, "error": str(error), "parties": error.parties, "step": error.step})
         except StoppedError:
             self._end({"state": "stopped"})
         except FloraError as error:
@@ -216,17 +202,18 @@ class FloraController(Controller):  # type: ignore[misc]
             self.cancel_task(task, fl_ctx=self._context)
 
     def _check(self, asked: Asked) -> None:
-        gone = self._gone(asked.missing)
+        gone, name = self._gone(asked.missing), asked.step.name
         if self._abort.triggered and not gone:  # where all are gone, NVFlare has stopped the run, and nobody else
             raise StoppedError("the run was stopped")
         if asked.fault is not None:
             raise asked.fault
         lost = [party for party in asked.missing if party in {*gone, *self._heartbeats.lost(asked.missing)}]
         if lost and (self._hub is not None or lost == asked.missing or self._abort.triggered):
-            raise PartyLostError(lost, asked.step.name)
+            raise PartyMissingError("lost", lost, name, f"was lost in the step {name!r}: no sign of life")
         limit = self._plan.deadline
         if limit is not None and self._hub is None and asked.missing and time.monotonic() - asked.began > limit:
-            raise PartyLateError(asked.missing, asked.step.name, limit)
+            why = f"has not answered {name!r} within {limit:g} seconds (--deadline)"
+            raise PartyMissingError("late", asked.missing, name, why)
         if self._hub is not None and self._hub.over:
             raise FloraError(f"the training ended: {self._hub.over}")
         if asked.left:

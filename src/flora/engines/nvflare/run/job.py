@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,8 @@ from flora.errors import InputError, WireError
 from flora.program.request import Request
 
 APP, NAME = "app", "flora"
+STATUS = "flora-status"  # what the scientist may ask a run for
+RESULT = "flora-run"  # the folder of a run's outcome, within NVFlare's
 CLASSES = (CONTROLLER, EXECUTOR)  # of a run
 MOST_REQUEST = 48 * 2**20
 PULLS = 25  # a second: so often all parties together ask for the next step
@@ -28,12 +30,16 @@ Extent = Literal["run", "late", "training"]  # a party was lost or late and is n
 class Run:
     """A request to a consortium: which parties, and which were left out after they were lost."""
 
-    consortium: str
-    parties: tuple[str, ...]
+    consortium: Name
+    parties: tuple[Name, ...]
     request: Request
     left_out: Mapping[str, Extent] = field(default_factory=dict)  # who is missing, and from what
-    given: tuple[str, ...] = ()  # the texts of files that the parties exchanged before: trials, and replies
-    deadline: float | None = None  # seconds that a party has for a step that it answers by itself; None: any
+    given: tuple[Any, ...] = ()  # the texts, of any length, of files that the parties exchanged: trials, and replies
+    deadline: Amount | None = None  # seconds that a party has for a step that it answers by itself; None: any
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(text, str) for text in self.given):
+            raise WireError("given: must be a list of the texts of files")
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -74,33 +80,14 @@ class Run:
 
     def to_json(self) -> str:
         """Return the run as JSON."""
-        document = {"parties": list(self.parties), "left_out": dict(self.left_out), **self.identity}
-        document |= {"given": list(self.given), "deadline": self.deadline}
-        return json.dumps(document, allow_nan=False)
+        return json.dumps(to_document(self), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Run":
         """Read what :meth:`to_json` wrote."""
         if len(text) > MOST_REQUEST:
             raise InputError(f"a run has at most {MOST_REQUEST} characters, got {len(text)}")
-        written = read(_Written, object_in(text, "a run", WireError))
-        return cls(**{part.name: getattr(written, part.name) for part in fields(_Written)})
-
-
-@dataclass(frozen=True)
-class _Written:
-    """What :meth:`Run.to_json` writes."""
-
-    consortium: Name
-    parties: tuple[Name, ...]
-    request: Request
-    left_out: Mapping[str, Extent]
-    given: tuple[Any, ...] = ()
-    deadline: Amount | None = None
-
-    def __post_init__(self) -> None:
-        if not all(isinstance(text, str) for text in self.given):  # a file's text may be longer than any other
-            raise WireError("given: must be a list of the texts of files")
+        return read(cls, object_in(text, "a run", WireError))
 
 
 def _digests(texts: Sequence[str]) -> list[str]:

@@ -18,12 +18,11 @@ from flora.core.documents import MOST_BYTES, contents, object_in
 from flora.core.rules import one_line, shown
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
-from flora.engines.nvflare.run.job import CLASSES, Run, write_job
+from flora.engines.nvflare.run.job import CLASSES, RESULT, STATUS, Run, write_job
 from flora.errors import FloraError, WireError
 
 CALLS = 4.0  # a party that is connected calls every 3 seconds
 OURS = "flora"  # how the names of our own threads begin
-STATUS, RESULT = "flora-status", "flora-run"
 STATES = ("finished", "lost", "late", "stopped", "failed")
 
 

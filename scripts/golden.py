@@ -33,7 +33,7 @@ RUNS = {
     "svm": ["--model", "svm", *LIGHT, "--certificate"],
     "mlp": ["--model", "mlp", *LIGHT],
     "estimator": ["--model", "sklearn.tree:DecisionTreeClassifier", "--space", "space.json", *LIGHT],
-    "trainings": ["--model", "svm", *LIGHT, "--trainings", "3", "--surface", "sgm+u"],
+    "trainings": ["--model", "svm", *LIGHT, "--trainings", "5", "--surface", "sgm+u"],
     "worst": ["--model", "hgb", *LIGHT, "--objective", "worst", "--send", "9"],
 }
 

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import re
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,13 @@ def machine() -> dict[str, Any]:
         "processor": _processor(),
         "platform": f"{platform.system()} {platform.machine()}",
     }
+
+
+def about(*names: str) -> str:
+    """Return a line on this machine and the versions of some packages, as far as they are installed."""
+    found, known = {each.metadata["Name"]: each.version for each in distributions()}, machine()
+    versions = (f"{name} {found[name]}" if name in found else f"no {name}" for name in names)
+    return f"{known['processor']}, {known['cores']} cores; Python {platform.python_version()}, {', '.join(versions)}"
 
 
 def note_machine(results: Path) -> None:

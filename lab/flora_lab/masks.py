@@ -13,7 +13,6 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -30,8 +29,9 @@ from flora.party.gate import WatchedCollective
 from flora.problem.plan import at_least
 from flora.problem.space import Config
 from flora_lab import searches
-from flora_lab.machine import machine
+from flora_lab.machine import about
 from flora_lab.speed.trees import made_up_rows
+from flora_lab.statistics import spread_of
 
 PARTIES = (3, 20, 50)
 ROWS, COLUMNS = 15_000, 30
@@ -78,11 +78,7 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> None:
     """Measure, and print a line for each family and number of parties as soon as it is there."""
     options = options_of(MaskOptions, parsed)
-    known = machine()
-    names = ("numpy", "scikit-learn", "cryptography")
-    sys.stdout.write(
-        f"{known['processor']}, {known['cores']} cores; {', '.join(f'{name} {version(name)}' for name in names)}\n"
-    )
+    sys.stdout.write(about("numpy", "scikit-learn", "cryptography") + "\n")
     if options.searches:
         found = searches.lines(options.families, options.parties, options.rows, COLUMNS)
         sys.stdout.write(f"{options.rows} x {COLUMNS} rows, {searches.TRIALS} trials of {searches.FOLDS} folds\n")
@@ -106,7 +102,7 @@ def line_of(family: str, parties: int, rows: int, repeats: int) -> str:
         raise FloraError(f"{family} with {parties} parties: masks have changed the model")
     seconds = [np.array([cost.seconds for cost in costs]) / parties for costs in (plain, masked)]
     ratio, more = np.median(seconds[1] / seconds[0]), masked[0].sent / plain[0].sent - 1
-    words = " | ".join(f"{np.median(each):.2f} ({each.min():.2f} to {each.max():.2f})" for each in seconds)
+    words = " | ".join(map(spread_of, seconds))
     return (
         f"| {family} | {parties} | {words} | {ratio:.2f} | {masked[0].calls} "
         f"| {plain[0].sent / 1e6:.1f} | {100 * more:.2f} % |"

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from typing import Protocol as Contract
 
 from flora.cli.printing import messages
-from flora.errors import FloraError
+from flora.errors import FloraError, InputError
 from flora.models import family_of
 from flora.models.family import ModelFamily
 from flora.models.rows import Rows
@@ -69,6 +69,9 @@ class Piece(Contract):
         ...
 
 
+P = TypeVar("P", bound=Piece)
+
+
 def keep(piece: Piece, bench: Bench) -> Any:
     """Return a piece, which is computed if it is not there; if another run is about it, wait for that."""
     store = bench.store
@@ -109,6 +112,21 @@ def compute_missing(what: str, stages: Sequence[Sequence[Piece]], bench: Bench, 
             pass
 
 
+def at_hand(pieces: Sequence[P], bench: Bench, *, stored: bool, jobs: int, before: Sequence[Piece] = ()) -> list[P]:
+    """Return the pieces that are there, if no others are wanted; else all: what is missing is computed now.
+
+    ``before`` are pieces that these need: they come first.
+    """
+    if not stored:
+        compute_missing("pieces", [before, pieces], bench, jobs)
+        return list(pieces)
+    there = bench.store.names()
+    found = [piece for piece in pieces if piece.name in there]
+    if not found:
+        raise InputError(f"{bench.store.packed}: has none of what was asked for")
+    return found
+
+
 def _keep_alone(piece: Piece, bench: Bench) -> None:
     """Compute a piece in one worker: dask would send out each tree of a forest."""
     from joblib import parallel_config
@@ -117,7 +135,7 @@ def _keep_alone(piece: Piece, bench: Bench) -> None:
         keep(piece, bench)
 
 
-def missing(pieces: Sequence[Piece], bench: Bench) -> list[Piece]:
+def missing(pieces: Sequence[P], bench: Bench) -> list[P]:
     """Return the pieces that are not there yet."""
     there = bench.store.names()
     return [piece for piece in pieces if piece.name not in there]

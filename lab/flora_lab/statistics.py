@@ -59,6 +59,11 @@ def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
     return low, middle, high
 
 
+def spread_of(values: Any, digits: int = 2) -> str:
+    """Return the median of some numbers, and the least and the most, in words."""
+    return f"{np.median(values):.{digits}f} ({values.min():.{digits}f} to {values.max():.{digits}f})"
+
+
 def spread(values: Sequence[float | None]) -> Spread | None:
     """Return the median and the quartiles of what is known, if anything is."""
     known = [value for value in values if value is not None]

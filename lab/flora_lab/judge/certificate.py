@@ -13,15 +13,11 @@ from sklearn import datasets
 from flora.cli.arguments import add_jobs, add_json
 from flora.cli.options import check_jobs, options_of
 from flora.core.workers import workers
-from flora.engines.threads import in_process
 from flora.errors import FloraError
-from flora.party.gate import Gate
-from flora.party.party import Party
-from flora.party.split import split
-from flora.party.tables.table import Table
 from flora.program.drive import drive
 from flora.program.request import Request
 from flora.program.single_shot import single_shot
+from flora_lab.judge.evidence import asked_parties
 from flora_lab.tables import table_of_numbers
 
 TARGET = "target"
@@ -102,9 +98,8 @@ def certificate_of(certified: CertifiedRun) -> dict[str, Any]:
         trainings=options.trainings,
         certificate=True,
     )
-    tables = split(TABLES[certified.table](), TARGET, certified.parties, "iid", options.seed)
-    gates = [Gate(Party(name, Table(rows, TARGET))) for name, rows in tables.items()]
-    certificate = drive(single_shot(request), in_process(gates)).certificate
+    ask = asked_parties(TABLES[certified.table](), TARGET, certified.parties, "iid", options.seed)
+    certificate = drive(single_shot(request), ask).certificate
     if certificate is None:
         raise FloraError("the run has no certificate")
     return certificate.to_json()

@@ -6,7 +6,6 @@ from typing import Any
 
 from flora.aggregator.surface import SURFACES
 from flora.cli.options import options_of
-from flora.errors import InputError
 from flora.problem.plan import at_least
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import used_for
@@ -15,7 +14,7 @@ from flora_lab.judge.run import JudgedCell
 from flora_lab.judge.score import score_cells, score_rules
 from flora_lab.judge.show import csv_lines, show
 from flora_lab.options import RunOptions, add_run
-from flora_lab.pieces import compute_missing
+from flora_lab.pieces import at_hand, missing
 from flora_lab.tables import to_csv, wide_console
 
 EXPERIMENT = "judge"
@@ -78,15 +77,9 @@ def run(parsed: Namespace) -> dict[str, Any]:
     options = options_of(JudgeOptions, parsed)
     protocol = protocol_of(options)
     bench = options.run.bench(EXPERIMENT, protocol)
-    pieces = [JudgedCell(cell) for cell in options.cells()]
-    there = bench.store.names()
-    if options.run.stored:
-        pieces = [piece for piece in pieces if piece.name in there]
-        if not pieces:
-            raise InputError(f"{bench.store.packed}: has none of the cells that were asked for")
-    else:  # first the searches on all rows, each once
-        left = [piece for piece in pieces if piece.name not in there]
-        compute_missing("cells", [list(dict.fromkeys(piece.pooled for piece in left)), left], bench, options.run.jobs)
+    asked = [JudgedCell(cell) for cell in options.cells()]
+    pooled = list(dict.fromkeys(piece.pooled for piece in missing(asked, bench)))  # the searches on all rows, each once
+    pieces = at_hand(asked, bench, stored=options.run.stored, jobs=options.run.jobs, before=pooled)
     records = [piece.record(bench) for piece in pieces]
     shared = [name for name in SURFACES if all(name in record.minima for record in records)]
     cells = score_cells(records, rules_of(shared))

@@ -15,6 +15,7 @@ from flora.aggregator.choose import Choice
 from flora.aggregator.comparison import Comparison
 from flora.aggregator.recommend import recommendation_at
 from flora.aggregator.surface import SurfaceChoice
+from flora.core.codec import read, to_document
 from flora.errors import FloraError
 from flora.models import family_of
 from flora.party.tables.table import describe
@@ -52,7 +53,7 @@ class ComparedCell:
         choice = choice_of(record, record.path)
         evidence = Evidence(_compared(record, choice, bench), choice.chosen.gain, choice.chosen_from)
         truth = _truth_anew(record, choice, bench) if self.cell.family in ANEW else _stored_truth(record, choice)
-        return {"evidence": evidence.to_document(), "truth": truth, "versions": versions()}
+        return {"evidence": to_document(evidence), "truth": truth, "versions": versions()}
 
     def work(self, bench: Bench) -> tuple[float, float]:
         """Return how much work it is: two trainings for each fold."""
@@ -62,7 +63,7 @@ class ComparedCell:
         """Return what the product says of the cell, and what is true of it."""
         found = keep(self, bench)
         gain = paired_gain(found["truth"]["default"], found["truth"]["recommended"])
-        evidence = Evidence.from_document(found["evidence"]).beside_guess(declared(self.cell.dataset).guess)
+        evidence = read(Evidence, found["evidence"]).beside_guess(declared(self.cell.dataset).guess)
         verdict = evidence.verdict(self.cell.parties)
         return Answer(self.cell, verdict, gain.estimate, gain.error)
 

@@ -5,7 +5,6 @@ from typing import Any, Self
 
 from flora.aggregator.comparison import Comparison
 from flora.aggregator.verdict import Verdict
-from flora.core.codec import read, to_document
 from flora.engines.threads import in_process
 from flora.errors import FloraError
 from flora.party.gate import Gate
@@ -47,15 +46,6 @@ class Evidence:
     def verdict(self, parties: int) -> Verdict:
         """Return what the product says, with so many parties."""
         return (self.trained.verdict(self.measured, parties) if self.trained else None) or self.without_trainings
-
-    def to_document(self) -> dict[str, Any]:
-        """Return what is stored, as JSON's types."""
-        return to_document(self)
-
-    @classmethod
-    def from_document(cls, document: Any) -> Self:
-        """Read what :meth:`to_document` made."""
-        return read(cls, document)
 
 
 def asked_parties(table: Any, target: str, parties: int, how: str, seed: int) -> Ask:

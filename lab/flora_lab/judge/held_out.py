@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 
 from flora.cli.options import options_of
-from flora.errors import InputError
+from flora.core.codec import read, to_document
 from flora.models.model_file import unpack
 from flora.problem.plan import at_least
 from flora.program.drive import Ask, drive
@@ -25,7 +25,7 @@ from flora_lab.datasets import TARGET, declared, load, used_for
 from flora_lab.judge.answers import Answer, calibrated, show_calibration
 from flora_lab.judge.evidence import Evidence, asked_parties
 from flora_lab.options import RunOptions, add_run
-from flora_lab.pieces import FIT, Bench, compute_missing, keep
+from flora_lab.pieces import FIT, Bench, at_hand, keep
 from flora_lab.tables import to_csv, wide_console
 
 EXPERIMENT = "held-out"
@@ -99,7 +99,7 @@ class HeldOutCell:
         config = outcome.found.recommendation.config
         models = [_model(each, outcome, request, ask) for each in (None, config)]
         return {
-            "evidence": Evidence.of(outcome).to_document(),
+            "evidence": to_document(Evidence.of(outcome)),
             "config": dict(config),
             **true_gain(models, held, cell.seed),
             "versions": versions(),
@@ -122,7 +122,7 @@ class HeldOutCell:
     def answer(self, bench: Bench) -> Answer:
         """Return what the product said, and what was true; it is computed if it is not there."""
         found = keep(self, bench)
-        evidence = Evidence.from_document(found["evidence"]).beside_guess(declared(self.cell.dataset).guess)
+        evidence = read(Evidence, found["evidence"]).beside_guess(declared(self.cell.dataset).guess)
         verdict = evidence.verdict(self.cell.parties)
         return Answer(self.cell, verdict, found["true"], found["true_error"])
 
@@ -173,14 +173,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
     options = options_of(HeldOutOptions, parsed)
     protocol = Protocol(options.trials, USUAL.folds, candidates=USUAL.candidates)
     bench = options.run.bench(EXPERIMENT, protocol)
-    pieces = options.pieces()
-    if options.run.stored:
-        there = bench.store.names()
-        pieces = [piece for piece in pieces if piece.name in there]
-        if not pieces:
-            raise InputError(f"{bench.store.packed}: has none of the cells that were asked for")
-    else:
-        compute_missing("cells", [pieces], bench, options.run.jobs)
+    pieces = at_hand(options.pieces(), bench, stored=options.run.stored, jobs=options.run.jobs)
     answers = [piece.answer(bench) for piece in pieces]
     lines = calibrated(answers)
     options.run.write_csv(to_csv([answer.to_json() for answer in answers]))

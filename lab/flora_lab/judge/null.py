@@ -16,7 +16,7 @@ from rich.console import Console
 from flora.aggregator.verdict import Verdict
 from flora.cli.arguments import add_jobs, add_json
 from flora.cli.options import check_jobs, options_of
-from flora.errors import InputError
+from flora.core.codec import read, to_document
 from flora.problem.plan import at_least
 from flora.program.drive import drive
 from flora.program.request import Request
@@ -26,7 +26,7 @@ from flora.randomness import stream
 from flora_lab.cells import Protocol
 from flora_lab.judge.evidence import Evidence, asked_parties
 from flora_lab.options import add_results
-from flora_lab.pieces import Bench, compute_missing, keep
+from flora_lab.pieces import Bench, at_hand, keep
 from flora_lab.tables import table_of_numbers
 
 EXPERIMENT = "null"
@@ -89,7 +89,7 @@ class NullRun:
         )
         ask = asked_parties(coin_tosses(self.rows, self.seed), TARGET, self.parties, "iid", self.seed)
         outcome = drive(recommend(request), ask)
-        return {"evidence": Evidence.of(outcome).to_document(), "versions": versions()}
+        return {"evidence": to_document(Evidence.of(outcome)), "versions": versions()}
 
     def work(self, bench: Bench) -> tuple[float, float]:
         """Return how much work it is, beside other runs; there are no parts of it."""
@@ -97,7 +97,7 @@ class NullRun:
 
     def evidence(self, bench: Bench) -> Evidence:
         """Return what the verdict rests on; it is computed if it is not there."""
-        return Evidence.from_document(keep(self, bench)["evidence"]).beside_guess(0.5)
+        return read(Evidence, keep(self, bench)["evidence"]).beside_guess(0.5)
 
 
 def add_arguments(parser: Any) -> None:
@@ -122,14 +122,9 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> dict[str, Any]:
     """Run the product on tables of noise, as far as that is not stored yet, and count what it says."""
     options = options_of(NullOptions, parsed)
-    bench, groups = options.bench, options.pieces()
-    if options.stored:
-        there = bench.store.names()
-        groups = [kept for group in groups if (kept := [piece for piece in group if piece.name in there])]
-        if not groups:
-            raise InputError(f"{bench.store.packed}: has none of the runs that were asked for")
-    else:
-        compute_missing("runs", groups, bench, options.jobs)
+    bench, asked = options.bench, options.pieces()
+    there = set(at_hand([piece for group in asked for piece in group], bench, stored=options.stored, jobs=options.jobs))
+    groups = [kept for group in asked if (kept := [piece for piece in group if piece in there])]
     lines = [counted(group, [piece.evidence(bench) for piece in group]) for group in groups]
     if not options.json:
         Console().print(_table(options, lines))

@@ -32,7 +32,7 @@ from flora_lab.judge.run import JudgedCell, all_rows, request_for
 from flora_lab.judge.score import score_cells, score_rules
 from flora_lab.judge.show import show
 from flora_lab.judge.truth import measure_truths
-from flora_lab.pieces import Bench, compute_missing, keep
+from flora_lab.pieces import Bench, Piece, at_hand, keep
 from flora_lab.tables import to_csv, wide_console
 
 USUAL_FOLDS = command.USUAL.folds
@@ -156,14 +156,12 @@ def _noisy(options: JudgeOptions, epsilons: tuple[float, ...]) -> dict[str, Any]
     protocol = Protocol(options.trials, USUAL_FOLDS)
     bench = options.run.bench("private", protocol)
     pieces = [NoisyCell(cell, epsilons) for cell in options.cells() if cell.family == "svm"]
-    if options.run.stored:
-        known = bench.store.names()
-        pieces = [each for each in pieces if {each.name, TruthGrid(each.cell.dataset).name} <= known]
     if not pieces:
-        raise InputError(f"{bench.store.packed}: has none of the cells that were asked for")
-    if not options.run.stored:
-        tables = [TruthGrid(name) for name in dict.fromkeys(piece.cell.dataset for piece in pieces)]
-        compute_missing("cells", [[*pieces, *tables]], bench, options.run.jobs)
+        raise InputError(f"what noise costs is measured with svm, got {' and '.join(options.family)}")
+    tables = [TruthGrid(name) for name in dict.fromkeys(piece.cell.dataset for piece in pieces)]
+    every: list[Piece] = [*pieces, *tables]
+    known = {each.name for each in at_hand(every, bench, stored=options.run.stored, jobs=options.run.jobs)}
+    pieces = [each for each in pieces if {each.name, TruthGrid(each.cell.dataset).name} <= known]
     lines = prices(pieces, bench)
     options.run.write_csv(to_csv([asdict(line) for line in lines]))
     if not options.run.json:
@@ -177,13 +175,9 @@ def _exact(options: JudgeOptions) -> dict[str, Any]:
     there = judged.store.names()
     cells = [cell for cell in options.cells() if JudgedCell(cell).name in there and cell.parties > 2]
     pieces = [PrivateCell(cell, judged) for cell in cells]
-    if options.run.stored:
-        known = bench.store.names()
-        pieces = [piece for piece in pieces if piece.name in known]
     if not pieces:
-        raise InputError(f"{bench.store.packed}: has none of the cells that were asked for")
-    if not options.run.stored:
-        compute_missing("cells", [pieces], bench, options.run.jobs)
+        raise InputError(f"{judged.store.packed}: has none of the cells that were asked for")
+    pieces = at_hand(pieces, bench, stored=options.run.stored, jobs=options.run.jobs)
     found = {piece.cell.name: piece.result(bench) for piece in pieces}
     records = [JudgedCell(piece.cell).record(judged) for piece in pieces]
     more = [replace(record, truths=(*record.truths, *found[record.cell.name].truths)) for record in records]

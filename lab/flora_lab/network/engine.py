@@ -6,7 +6,7 @@ The kits of a real consortium do not allow these classes; ``flora-lab network`` 
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,12 @@ from flora.engines.nvflare.run.executor import FloraExecutor, cell_collective, m
 from flora.engines.nvflare.run.tasks import answer_of, order_of
 from flora.errors import FloraError
 from flora.models import family_of
-from flora.models.rows import Rows
 from flora.party.audit import AuditLog
 from flora.party.gate import WatchedCollective
 from flora.problem.messages import Describe, DescribeReply
-from flora.problem.schema import Column, Schema
 from flora.problem.wire import STEP
 from flora.randomness import stream
+from flora_lab.speed.trees import COLUMNS, made_up_rows
 
 SIZES = (8, 10_000, 200_000, 2_000_000, 20_000_000)  # bytes
 CONFIG = {"max_iter": 100, "max_leaf_nodes": 31}
@@ -137,15 +136,7 @@ def train(collective: Collective, rows: int, trees: int) -> str:
     """Train trees of 31 leaves on made-up rows, and return the model's digest."""
     config = {**family_of("hgb").defaults(list(CONFIG), "classification"), **CONFIG, "max_iter": trees}
     with one_thread():
-        model = family_of("hgb").train(config, made_up_rows(collective.rank, rows), collective, 0).model
+        made_up = made_up_rows(rows, COLUMNS, stream(0, "benchmark", str(collective.rank)))
+        model = family_of("hgb").train(config, made_up, collective, 0).model
     files = sorted(model.files().items())
     return hashlib.sha256(b"".join(name.encode() + data for name, data in files)).hexdigest()
-
-
-def made_up_rows(rank: int, rows: int, columns: int = 30) -> Rows:
-    """Return a party's made-up rows, for two classes that are not easy to tell apart."""
-    rng = stream(0, "benchmark", str(rank))
-    X = rng.normal(size=(rows, columns))
-    y = (X[:, :5].sum(axis=1) + X[:, 5] * X[:, 6] + rng.normal(size=rows) > 0).astype(np.int64)
-    names: Sequence[str] = [f"x{k:02d}" for k in range(columns)]
-    return Rows(X, y, Schema("y", "classification", tuple(Column(name, "numeric") for name in names), ("no", "yes")))

@@ -21,7 +21,7 @@ from flora.cli.options import options_of
 from flora.problem.plan import at_least
 from flora.problem.space import Integer, Real, SearchSpace
 from flora.problem.trials import PartyTrials, Trial
-from flora_lab.machine import machine
+from flora_lab.machine import about
 
 PARTIES = (10, 100, 1_000, 10_000)
 SPACE = SearchSpace(  # of the size of the paper's for gradient boosting
@@ -70,9 +70,8 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> None:
     """Measure, and print a line for each number of parties as soon as it is there."""
     options = options_of(AggregateSpeedOptions, parsed)
-    known = machine()
     sys.stdout.write(
-        f"{known['processor']}, {known['cores']} cores; surface {options.surface}, {options.tried} trials a party\n"
+        f"{about('numpy', 'scikit-learn')}; surface {options.surface}, {options.tried} trials a party\n"
         "| parties | making the trials: own s | aggregation: s | own s | most memory: GiB |\n|---|---|---|---|---|\n"
     )
     for count in options.parties:

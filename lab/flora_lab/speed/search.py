@@ -36,7 +36,9 @@ from flora.problem.family import PAPER, space_of
 from flora.problem.plan import SearchPlan, at_least
 from flora.problem.space import Config, Real, SearchSpace
 from flora_lab.datasets import data_folder
-from flora_lab.speed.trees import a_third, about
+from flora_lab.machine import about
+from flora_lab.speed.trees import a_third
+from flora_lab.statistics import spread_of
 
 SCORING = "balanced_accuracy"
 ESTIMATOR = "sklearn.linear_model:LogisticRegression"
@@ -85,7 +87,7 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> None:
     """Measure, and print a table for each family as soon as it is there."""
     options = options_of(SearchSpeedOptions, parsed)
-    sys.stdout.write("\n".join(about()) + "\n")
+    sys.stdout.write(about("numpy", "scikit-learn", "optuna") + "\n")
     for family in options.family or CASES:
         rows = a_third(CASES[family], data_folder(options.data))
         sys.stdout.write("\n".join(search_lines(family, CASES[family], rows, options)) + "\n")
@@ -128,11 +130,6 @@ def _line(way: str, found: list[Took], worth: list[float], base: Any) -> str:
     seconds = np.array([took.seconds for took in found])
     shares, fits, loss = seconds / base, np.mean([t.fits for t in found]), np.mean([t.loss for t in found])
     return f"| {way} | {spread_of(seconds)} | {spread_of(shares, 3)} | {fits:.0f} | {loss:.4f} | {np.mean(worth):.4f} |"
-
-
-def spread_of(values: Any, digits: int = 2) -> str:
-    """Return the median, and the least and the most."""
-    return f"{np.median(values):.{digits}f} ({values.min():.{digits}f} to {values.max():.{digits}f})"
 
 
 def usual_plan(family: str, options: SearchSpeedOptions, seed: int) -> SearchPlan:

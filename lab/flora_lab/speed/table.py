@@ -22,9 +22,12 @@ from flora.cli.options import options_of
 from flora.core.workers import one_by_one, one_thread
 from flora.problem.plan import at_least
 from flora_lab.datasets import data_folder
+from flora_lab.machine import about
 from flora_lab.speed.aggregate import cost_of
-from flora_lab.speed.search import CASES, SearchSpeedOptions, ours, plainly, spread_of, usual_plan
-from flora_lab.speed.trees import COLUMNS, POOLED, ROWS, a_third, about, made_up_rows, training_times
+from flora_lab.speed.search import CASES, SearchSpeedOptions, ours, plainly, usual_plan
+from flora_lab.speed.trees import COLUMNS, POOLED, ROWS, a_third, made_up_rows, training_times
+from flora_lab.statistics import spread_of
+from flora_lab.tables import markdown
 
 TRIALS, FOLDS = 20, 10  # of a search
 GOALS = {"hgb": "1/8", "svm": "1/5", "mlp": "1/4"}
@@ -52,9 +55,8 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> None:
     """Measure, and print each line as soon as it is there."""
     options = options_of(TableOptions, parsed)
-    sys.stdout.write(
-        "\n".join(about()) + "\n| what | the plain way: s | ours: s | share | goal |\n|---|---|---|---|---|\n"
-    )
+    heads = markdown(["what", "the plain way: s", "ours: s", "share", "goal"], [])
+    sys.stdout.write(f"{about('numpy', 'scikit-learn', 'optuna')}\n{heads}\n")
     with one_thread():
         for line in lines_of(options):
             sys.stdout.write(f"| {line} |\n")

@@ -34,7 +34,8 @@ from flora.problem.plan import at_least
 from flora.problem.schema import Column, Schema
 from flora.problem.space import Config
 from flora_lab.datasets import TARGET, data_folder, load
-from flora_lab.machine import machine
+from flora_lab.machine import about
+from flora_lab.statistics import spread_of
 
 FAMILY = GradientBoosting()
 DATASETS = ("eeg-eye-state", "electricity")
@@ -72,7 +73,7 @@ def run(parsed: Namespace) -> None:
     """Measure, and print the tables."""
     options = options_of(SpeedOptions, parsed)
     with one_thread():
-        lines = [*about(), *training_table(options.repeats)]
+        lines = [about("numpy", "scikit-learn", "lightgbm"), *training_table(options.repeats)]
         for name in DATASETS:
             lines += search_table(name, data_folder(options.data), options.configs)
     sys.stdout.write("\n".join(lines) + "\n")
@@ -88,7 +89,7 @@ def training_table(repeats: int) -> list[str]:
         f"\nA training: {ROWS} x {COLUMNS} rows, {TREES} trees of 31 leaves",
         "| | seconds: median (least to most) | times pooled: median |",
         "|---|---|---|",
-        *(f"| {name} | {_spread(found)} | {np.median(found / base):.2f} |" for name, found in times.items()),
+        *(f"| {name} | {spread_of(found)} | {np.median(found / base):.2f} |" for name, found in times.items()),
         f"Parties apart: {calls:.1f} exchanges a tree, {megabytes:.2f} MB a tree, party and way.",
     ]
 
@@ -132,7 +133,7 @@ def _search_lines(seconds: dict[str, Seconds]) -> list[str]:
     return [
         "| | seconds: median (least to most) | times LightGBM: median |",
         "|---|---|---|",
-        *(f"| {way} | {_spread(found)} | {np.median(found / base):.2f} |" for way, found in seconds.items()),
+        *(f"| {way} | {spread_of(found)} | {np.median(found / base):.2f} |" for way, found in seconds.items()),
     ]
 
 
@@ -237,9 +238,9 @@ def in_turn(tasks: dict[str, Callable[[], Any]], repeats: int) -> dict[str, Seco
     return {name: np.array(seconds) for name, seconds in found.items()}
 
 
-def made_up_rows(rows: int, columns: int) -> Rows:
+def made_up_rows(rows: int, columns: int, rng: np.random.Generator | None = None) -> Rows:
     """Return rows of two classes with sums, a product and noise in them."""
-    rng = np.random.default_rng(0)
+    rng = rng or np.random.default_rng(0)
     X = rng.normal(size=(rows, columns))
     y = (X[:, :3].sum(axis=1) + X[:, 3] * X[:, 4] + rng.normal(size=rows) > 0).astype(np.int64)
     return Rows(X, y, _schema(columns))
@@ -274,19 +275,3 @@ def _stops() -> tuple[int, ...]:
     path = path_through(space, FAMILY.passes_through)
     assert path is not None  # noqa: S101  (the paper's space has it)
     return path.stops
-
-
-def about() -> list[str]:
-    """Return a line on the machine and the versions."""
-    versions = []
-    for name in ("numpy", "scikit-learn", "lightgbm"):
-        try:
-            versions.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            versions.append(f"no {name}")
-    known = machine()
-    return [f"{known['processor']}, {known['cores']} cores; Python {sys.version.split()[0]}, {', '.join(versions)}"]
-
-
-def _spread(seconds: Seconds) -> str:
-    return f"{np.median(seconds):.2f} ({seconds.min():.2f} to {seconds.max():.2f})"

@@ -53,7 +53,7 @@ def test_only_what_is_stored_is_scored_on_demand(tmp_path: Path, capsys: pytest.
     assert judge("--results", tmp_path, "--stored", "--json") == 0
     assert len(json.loads(capsys.readouterr().out)["cells"]) == 1
     assert judge("--results", tmp_path, "--stored", "--trials", 16) == 2
-    assert "T16-k5-c40-n8.tsv.xz: has none of the cells that were asked for" in capsys.readouterr().err
+    assert "T16-k5-c40-n8.tsv.xz: has none of what was asked for" in capsys.readouterr().err
 
 
 def test_a_surface_that_not_all_cells_know_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,4 +90,4 @@ def test_a_cell_is_kept_and_shown_again(
 
 def test_without_stored_cells_there_is_nothing_to_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["private", "--results", str(tmp_path), "--stored", "--epsilon", "1"]) == 2
-    assert "has none of the cells that were asked for" in capsys.readouterr().err
+    assert "has none of what was asked for" in capsys.readouterr().err

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from flora.aggregator.comparison import Comparison
-from flora.core.codec import read
+from flora.core.codec import read, to_document
 from flora.errors import InputError
 from flora.problem.trials import Gain
 from flora_lab.judge.evidence import Evidence
@@ -15,7 +15,7 @@ FOLDS = Comparison((0.3, 0.31, 0.29), (0.2, 0.22, 0.18))
 
 def test_comes_back_as_it_was() -> None:
     for evidence in (Evidence(FOLDS, Gain(0.1, 0.02, 3.5), 8), Evidence(None, Gain(0.1, 0.0), 8)):
-        assert Evidence.from_document(json.loads(json.dumps(evidence.to_document()))) == evidence
+        assert read(Evidence, json.loads(json.dumps(to_document(evidence)))) == evidence
     with pytest.raises(InputError):
         read(Evidence, {"trained": None})
 

@@ -53,4 +53,4 @@ def test_the_command_runs_the_product_and_keeps_the_runs(tmp_path: Path, capsys:
 
 def test_nothing_stored_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SMALL, "--stored", "--results", str(tmp_path)]) == 2
-    assert "T2-k2.tsv.xz: has none of the runs that were asked for" in capsys.readouterr().err
+    assert "T2-k2.tsv.xz: has none of what was asked for" in capsys.readouterr().err

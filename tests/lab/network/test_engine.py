@@ -1,10 +1,8 @@
 from functools import partial
 
-import numpy as np
-
 from flora.core.collective import Alone, Collective
 from flora.core.threads import in_step
-from flora_lab.network.engine import SIZES, latency_of, made_up_rows, train
+from flora_lab.network.engine import SIZES, latency_of, train
 
 
 def share(rows: int, collective: Collective) -> str:
@@ -15,13 +13,6 @@ def test_all_parties_train_the_same_model_and_other_rows_another() -> None:
     models = in_step([partial(share, 150)] * 2)
     assert models[0] == models[1]
     assert models[0] != in_step([partial(share, 140)] * 2)[0]
-
-
-def test_rows_are_made_up_by_rank() -> None:
-    assert np.array_equal(made_up_rows(0, 50).X, made_up_rows(0, 50).X)
-    assert not np.array_equal(made_up_rows(0, 50).X, made_up_rows(1, 50).X)
-    assert made_up_rows(0, 50).X.shape == (50, 30)
-    assert 0.3 < made_up_rows(2, 4000).y.mean() < 0.7
 
 
 def test_the_latency_is_that_of_one_call() -> None:

@@ -24,6 +24,13 @@ def test_the_search_table_compares_losses(monkeypatch: pytest.MonkeyPatch) -> No
     assert any(line.startswith("Losses, hgb minus LightGBM") for line in lines)
 
 
+def test_rows_are_made_up_by_the_generator() -> None:
+    first, again, other = (trees.made_up_rows(4000, 6, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert np.array_equal(first.X, again.X)
+    assert not np.array_equal(first.X, other.X)
+    assert 0.3 < other.y.mean() < 0.7
+
+
 def test_exchanges_are_counted() -> None:
     calls, megabytes = trees.exchanges(trees.made_up_rows(2000, 5))
     assert 5 < calls < 14

@@ -57,7 +57,7 @@ class MaskOptions:
 
 
 @dataclass(frozen=True)
-class Cost:
+class TrainingCost:
     """What one training took: seconds of all parties together, and what one party sent."""
 
     seconds: float
@@ -109,11 +109,11 @@ def line_of(family: str, parties: int, rows: int, repeats: int) -> str:
     )
 
 
-def costs_of(family: str, parties: int, rows: int, repeats: int) -> tuple[list[Cost], list[Cost]]:
+def costs_of(family: str, parties: int, rows: int, repeats: int) -> tuple[list[TrainingCost], list[TrainingCost]]:
     """Return what trainings without masks and with masks cost, after one of each that does not count."""
     table = made_up_rows(rows, COLUMNS)
     shares = [table.take(index) for index in np.array_split(np.arange(rows), parties)]
-    plain, masked = list[Cost](), list[Cost]()
+    plain, masked = list[TrainingCost](), list[TrainingCost]()
     for turn in range(repeats + 1):
         for found, begin in ((plain, as_it_is), (masked, with_masks(parties))):
             cost = trained(family, shares, begin)
@@ -137,7 +137,7 @@ def with_masks(parties: int) -> Begin:
     return lambda line: Masking(names, signers[names[line.rank]]).begin(line, "train")
 
 
-def trained(family: str, shares: Sequence[Rows], begin: Begin) -> Cost:
+def trained(family: str, shares: Sequence[Rows], begin: Begin) -> TrainingCost:
     """Return what a training by threads costs."""
     lines: list[WatchedCollective] = []
 
@@ -150,4 +150,4 @@ def trained(family: str, shares: Sequence[Rows], begin: Begin) -> Cost:
     began = time.process_time()
     with one_thread():
         models = in_step([partial(share, rows) for rows in shares])
-    return Cost(time.process_time() - began, lines[0].calls, lines[0].sent, models[0])
+    return TrainingCost(time.process_time() - began, lines[0].calls, lines[0].sent, models[0])

@@ -21,8 +21,8 @@ def test_a_line_has_both(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_masks_that_change_a_model_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def trained(family: str, shares: object, begin: object) -> masks.Cost:
-        return masks.Cost(1.0, 1, 8, "one" if begin is masks.as_it_is else "another")
+    def trained(family: str, shares: object, begin: object) -> masks.TrainingCost:
+        return masks.TrainingCost(1.0, 1, 8, "one" if begin is masks.as_it_is else "another")
 
     monkeypatch.setattr(masks, "trained", trained)
     with pytest.raises(FloraError, match="mlp with 2 parties: masks have changed the model"):

@@ -13,7 +13,7 @@ from joblib import parallel_config
 
 from flora_lab.cells import Cell, Protocol
 from flora_lab.paper.rows import ROW, TableRow
-from flora_lab.paper.searches import Search, searches_of
+from flora_lab.paper.searches import PaperSearch, searches_of
 from flora_lab.pieces import FIT, Bench, Piece, missing, run, searched, work_done
 
 PROTOCOL = Protocol(trials=4, folds=2, central=5, random=3)
@@ -25,7 +25,7 @@ def bench(data: Path, name: str) -> Bench:
     return Bench(data / name, "paper", data, PROTOCOL)
 
 
-def stages(cells: list[Cell], place: Bench) -> tuple[list[Search], list[TableRow]]:
+def stages(cells: list[Cell], place: Bench) -> tuple[list[PaperSearch], list[TableRow]]:
     return searches_of(cells, place), [TableRow(cell) for cell in cells]
 
 

@@ -16,7 +16,7 @@ from flora_lab.tables import number, table_of_numbers
 
 
 @dataclass(frozen=True)
-class Answer:
+class JudgedAnswer:
     """What the product said of one cell, and what was true of it, as scores."""
 
     cell: Cell
@@ -81,7 +81,7 @@ class Calibration:
     holding: int  # intervals of all cells that hold the truth
 
     @classmethod
-    def of(cls, answers: Sequence[Answer]) -> Self:
+    def of(cls, answers: Sequence[JudgedAnswer]) -> Self:
         """Count and average; the ends of intervals are by dataset."""
         uses = [answer for answer in answers if answer.use]
         others = [answer.true for answer in answers if not answer.use]
@@ -103,7 +103,7 @@ class Calibration:
         )
 
 
-def calibrated(answers: Sequence[Answer]) -> list[Calibration]:
+def calibrated(answers: Sequence[JudgedAnswer]) -> list[Calibration]:
     """Return a line for each family and number of parties."""
     keys = sorted({(answer.cell.family, answer.cell.parties) for answer in answers})
     return [Calibration.of([a for a in answers if (a.cell.family, a.cell.parties) == key]) for key in keys]
@@ -130,7 +130,7 @@ def show_calibration(title: str, lines: Sequence[Calibration], console: Console)
     )
 
 
-def _too_much(answers: Sequence[Answer]) -> Mean:
+def _too_much(answers: Sequence[JudgedAnswer]) -> Mean:
     return mean_over([rows_of(answer.cell.dataset) for answer in answers], [100 * a.too_much for a in answers])
 
 

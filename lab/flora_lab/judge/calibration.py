@@ -8,7 +8,7 @@ from typing import Any
 from flora.cli.options import options_of
 from flora.errors import InputError
 from flora_lab.cells import Cell
-from flora_lab.judge.answers import Answer, calibrated, show_calibration
+from flora_lab.judge.answers import JudgedAnswer, calibrated, show_calibration
 from flora_lab.judge.command import EXPERIMENT, USUAL
 from flora_lab.judge.compared import ComparedCell, crossed_answers, measured_answer
 from flora_lab.judge.run import JudgedCell
@@ -65,7 +65,7 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> dict[str, Any]:
     """Make the trainings that are not stored yet, and compare what is said with what is true."""
     options = options_of(CalibrationOptions, parsed)
-    answers: dict[str, list[Answer]] = {basis: [] for basis in TITLES}
+    answers: dict[str, list[JudgedAnswer]] = {basis: [] for basis in TITLES}
     for bench in options.benches():
         cells = stored_cells(bench.store, options)
         if not options.run.stored:
@@ -96,5 +96,5 @@ def stored_cells(store: Store, options: CalibrationOptions) -> list[Cell]:
     return [cell for cell in (Cell(**document) for document in documents) if options.wants(cell)]
 
 
-def _lines(answers: dict[str, list[Answer]]) -> Sequence[dict[str, Any]]:
+def _lines(answers: dict[str, list[JudgedAnswer]]) -> Sequence[dict[str, Any]]:
     return [answer.to_json() for found in answers.values() for answer in found]

@@ -25,8 +25,8 @@ from flora.program.result import versions
 from flora.program.single_shot import compare
 from flora_lab.cells import Cell
 from flora_lab.datasets import TARGET, declared, load
-from flora_lab.judge.answers import Answer
-from flora_lab.judge.evidence import Evidence, asked_parties
+from flora_lab.judge.answers import JudgedAnswer
+from flora_lab.judge.evidence import RunEvidence, asked_parties
 from flora_lab.judge.record import FoldLosses, Record
 from flora_lab.judge.rules import as_trained, choice_of
 from flora_lab.judge.run import JudgedCell, all_rows, request_for
@@ -51,7 +51,7 @@ class ComparedCell:
         """Train both configs by all parties in folds; where a family's model is another now, measure the truth anew."""
         record = JudgedCell(self.cell).record(bench)
         choice = choice_of(record, record.path)
-        evidence = Evidence(_compared(record, choice, bench), choice.chosen.gain, choice.chosen_from)
+        evidence = RunEvidence(_compared(record, choice, bench), choice.chosen.gain, choice.chosen_from)
         truth = _truth_anew(record, choice, bench) if self.cell.family in ANEW else _stored_truth(record, choice)
         return {"evidence": to_document(evidence), "truth": truth, "versions": versions()}
 
@@ -59,24 +59,24 @@ class ComparedCell:
         """Return how much work it is: two trainings for each fold."""
         return float(2 * bench.protocol.folds * (declared(self.cell.dataset).rows + self.cell.parties * FIT)), 0.0
 
-    def answer(self, bench: Bench) -> Answer:
+    def answer(self, bench: Bench) -> JudgedAnswer:
         """Return what the product says of the cell, and what is true of it."""
         found = keep(self, bench)
         gain = paired_gain(found["truth"]["default"], found["truth"]["recommended"])
-        evidence = read(Evidence, found["evidence"]).beside_guess(declared(self.cell.dataset).guess)
+        evidence = read(RunEvidence, found["evidence"]).beside_guess(declared(self.cell.dataset).guess)
         verdict = evidence.verdict(self.cell.parties)
-        return Answer(self.cell, verdict, gain.estimate, gain.error)
+        return JudgedAnswer(self.cell, verdict, gain.estimate, gain.error)
 
 
-def measured_answer(record: Record) -> Answer:
+def measured_answer(record: Record) -> JudgedAnswer:
     """Return what is said of a stored cell where the only training is the model's, and what is true of it."""
     choice = choice_of(record, record.path)
     truth = _stored_truth(record, choice)
     gain: Gain = paired_gain(truth["default"], truth["recommended"])
-    return Answer(record.cell, choice.verdict, gain.estimate, gain.error)
+    return JudgedAnswer(record.cell, choice.verdict, gain.estimate, gain.error)
 
 
-def crossed_answers(record: Record) -> list[Answer]:
+def crossed_answers(record: Record) -> list[JudgedAnswer]:
     """Return what the usual verdict is by all folds of a stored truth but one, and what that one says; for each fold.
 
     A training on all rows stands for the federated one, so that a verdict needs no training here. The fold that judges
@@ -89,9 +89,9 @@ def crossed_answers(record: Record) -> list[Answer]:
     for fold, gain in enumerate(gains):
         default, recommended = (losses[:fold] + losses[fold + 1 :] for losses in truth.values())
         guesses = (declared(record.cell.dataset).guess,) * len(default)
-        evidence = Evidence(Comparison(default, recommended, guesses), choice.chosen.gain, choice.chosen_from)
+        evidence = RunEvidence(Comparison(default, recommended, guesses), choice.chosen.gain, choice.chosen_from)
         answers.append(
-            Answer(record.cell, evidence.verdict(record.cell.parties), float(gain), float(np.std(gains, ddof=1)))
+            JudgedAnswer(record.cell, evidence.verdict(record.cell.parties), float(gain), float(np.std(gains, ddof=1)))
         )
     return answers
 

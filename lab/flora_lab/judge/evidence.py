@@ -17,7 +17,7 @@ from flora.program.single_shot import Outcome
 
 
 @dataclass(frozen=True)
-class Evidence:
+class RunEvidence:
     """The losses of a run's federated models, fold by fold, and what the parties had measured before."""
 
     trained: Comparison | None  # None where no federated models were compared

@@ -22,8 +22,8 @@ from flora.program.single_shot import Outcome, recommend, train_with
 from flora.randomness import derived_seed, stream
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import TARGET, declared, load, used_for
-from flora_lab.judge.answers import Answer, calibrated, show_calibration
-from flora_lab.judge.evidence import Evidence, asked_parties
+from flora_lab.judge.answers import JudgedAnswer, calibrated, show_calibration
+from flora_lab.judge.evidence import RunEvidence, asked_parties
 from flora_lab.options import RunOptions, add_run
 from flora_lab.pieces import FIT, Bench, at_hand, keep
 from flora_lab.tables import to_csv, wide_console
@@ -99,7 +99,7 @@ class HeldOutCell:
         config = outcome.found.recommendation.config
         models = [_model(each, outcome, request, ask) for each in (None, config)]
         return {
-            "evidence": to_document(Evidence.of(outcome)),
+            "evidence": to_document(RunEvidence.of(outcome)),
             "config": dict(config),
             **true_gain(models, held, cell.seed),
             "versions": versions(),
@@ -119,12 +119,12 @@ class HeldOutCell:
         rows = self.rows or declared(self.cell.dataset).rows
         return float(bench.protocol.trials * (rows + self.cell.parties * FIT)), 0.0
 
-    def answer(self, bench: Bench) -> Answer:
+    def answer(self, bench: Bench) -> JudgedAnswer:
         """Return what the product said, and what was true; it is computed if it is not there."""
         found = keep(self, bench)
-        evidence = read(Evidence, found["evidence"]).beside_guess(declared(self.cell.dataset).guess)
+        evidence = read(RunEvidence, found["evidence"]).beside_guess(declared(self.cell.dataset).guess)
         verdict = evidence.verdict(self.cell.parties)
-        return Answer(self.cell, verdict, found["true"], found["true_error"])
+        return JudgedAnswer(self.cell, verdict, found["true"], found["true_error"])
 
 
 def _model(config: Any, outcome: Outcome, request: Request, ask: Ask) -> bytes:

@@ -24,7 +24,7 @@ from flora.program.result import versions
 from flora.program.single_shot import recommend
 from flora.randomness import stream
 from flora_lab.cells import Protocol
-from flora_lab.judge.evidence import Evidence, asked_parties
+from flora_lab.judge.evidence import RunEvidence, asked_parties
 from flora_lab.options import add_results
 from flora_lab.pieces import Bench, at_hand, keep
 from flora_lab.tables import table_of_numbers
@@ -89,15 +89,15 @@ class NullRun:
         )
         ask = asked_parties(coin_tosses(self.rows, self.seed), TARGET, self.parties, "iid", self.seed)
         outcome = drive(recommend(request), ask)
-        return {"evidence": to_document(Evidence.of(outcome)), "versions": versions()}
+        return {"evidence": to_document(RunEvidence.of(outcome)), "versions": versions()}
 
     def work(self, bench: Bench) -> tuple[float, float]:
         """Return how much work it is, beside other runs; there are no parts of it."""
         return float(bench.protocol.trials * self.parties), 0.0
 
-    def evidence(self, bench: Bench) -> Evidence:
+    def evidence(self, bench: Bench) -> RunEvidence:
         """Return what the verdict rests on; it is computed if it is not there."""
-        return read(Evidence, keep(self, bench)["evidence"]).beside_guess(0.5)
+        return read(RunEvidence, keep(self, bench)["evidence"]).beside_guess(0.5)
 
 
 def add_arguments(parser: Any) -> None:
@@ -138,7 +138,7 @@ def coin_tosses(rows: int, seed: int) -> pd.DataFrame:
     return table.assign(**{TARGET: np.where(rng.random(rows) < 0.5, "heads", "tails")})
 
 
-def counted(runs: Sequence[NullRun], found: Sequence[Evidence]) -> dict[str, Any]:
+def counted(runs: Sequence[NullRun], found: Sequence[RunEvidence]) -> dict[str, Any]:
     """Return what the product says of some runs, and what it would say without trainings beside the model's."""
     return {
         "family": runs[0].family,

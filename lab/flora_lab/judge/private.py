@@ -27,7 +27,7 @@ from flora_lab.judge import command
 from flora_lab.judge.command import EXPERIMENT, JudgeOptions, protocol_of
 from flora_lab.judge.epsilon import NoisyCell, TruthGrid, prices, show_prices
 from flora_lab.judge.record import Record, Truth
-from flora_lab.judge.rules import APLM, DEFAULT, RULES, Rule, as_trained
+from flora_lab.judge.rules import APLM, DEFAULT, RULES, JudgedRule, as_trained
 from flora_lab.judge.run import JudgedCell, all_rows, request_for
 from flora_lab.judge.score import score_cells, score_rules
 from flora_lab.judge.show import show
@@ -115,7 +115,7 @@ def _ask(record: Record, bench: Bench) -> Ask:
     return ask
 
 
-def _rules(private: Mapping[str, Private]) -> tuple[Rule, ...]:
+def _rules(private: Mapping[str, Private]) -> tuple[JudgedRule, ...]:
     """Return the product's rules and the private ones, by the cell's name."""
 
     def chosen(record: Record) -> Any:
@@ -129,7 +129,12 @@ def _rules(private: Mapping[str, Private]) -> tuple[Rule, ...]:
         return replace(as_trained(record, private[record.cell.name].minimum), in_training=False)
 
     usual = tuple(rule for rule in RULES if rule.name in USUAL)
-    return (*usual, Rule("private minimum", minimum), Rule("private", verdict), Rule("private's choice", chosen))
+    return (
+        *usual,
+        JudgedRule("private minimum", minimum),
+        JudgedRule("private", verdict),
+        JudgedRule("private's choice", chosen),
+    )
 
 
 def add_arguments(parser: Any) -> None:

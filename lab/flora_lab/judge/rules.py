@@ -14,7 +14,7 @@ from flora_lab.judge.record import Pick, Record
 
 
 @dataclass(frozen=True)
-class Rule:
+class JudgedRule:
     """A named way to recommend."""
 
     name: str
@@ -75,17 +75,17 @@ def as_trained(record: Record, config: Config) -> Pick:
 DEFAULT, APLM = "default", "aplm"
 
 
-def rules_of(surfaces: Iterable[str]) -> tuple[Rule, ...]:
+def rules_of(surfaces: Iterable[str]) -> tuple[JudgedRule, ...]:
     """Return all rules; those of single surfaces need cells that have their minima."""
     return (
-        Rule(DEFAULT, lambda record: Pick(record.default)),
-        Rule("default as trained", lambda record: as_trained(record, record.default)),
-        *(Rule(name, _minimum_of(name)) for name in surfaces),
-        Rule("flora", flora),
-        Rule("flora's choice", chosen),
-        Rule("flora in range", in_range),
-        Rule("flora without confirmation", without_confirmation),
-        Rule("oracle", oracle),
+        JudgedRule(DEFAULT, lambda record: Pick(record.default)),
+        JudgedRule("default as trained", lambda record: as_trained(record, record.default)),
+        *(JudgedRule(name, _minimum_of(name)) for name in surfaces),
+        JudgedRule("flora", flora),
+        JudgedRule("flora's choice", chosen),
+        JudgedRule("flora in range", in_range),
+        JudgedRule("flora without confirmation", without_confirmation),
+        JudgedRule("oracle", oracle),
     )
 
 

@@ -10,12 +10,12 @@ from flora.problem.trials import Gain, paired_gain
 from flora_lab.cells import Cell
 from flora_lab.datasets import rows_of
 from flora_lab.judge.record import KEYS, Pick, Record
-from flora_lab.judge.rules import APLM, Rule
+from flora_lab.judge.rules import APLM, JudgedRule
 from flora_lab.statistics import Versus, quartiles, relative_regret, versus
 
 
 @dataclass(frozen=True)
-class Score:
+class RuleScore:
     """What a rule's recommendation is worth in one cell."""
 
     pick: Pick
@@ -38,7 +38,7 @@ class ScoredCell:
     cell: Cell
     rows: int
     gap: Gain  # of the best over the default
-    scores: dict[str, Score]
+    scores: dict[str, RuleScore]
 
     @property
     def counts(self) -> bool:
@@ -82,22 +82,22 @@ class ScoredRule:
     versus_aplm: Versus | None
 
 
-def score_cells(records: Sequence[Record], rules: Sequence[Rule]) -> list[ScoredCell]:
+def score_cells(records: Sequence[Record], rules: Sequence[JudgedRule]) -> list[ScoredCell]:
     """Score each rule in each cell."""
     return [_scored(record, rules) for record in records]
 
 
-def _scored(record: Record, rules: Sequence[Rule]) -> ScoredCell:
+def _scored(record: Record, rules: Sequence[JudgedRule]) -> ScoredCell:
     default, best = record.losses(Pick(record.default)), record.losses(Pick(record.best))
     scores = {rule.name: _score(record, rule.pick(record), default, best) for rule in rules}
     return ScoredCell(record.cell, sum(record.rows.values()), paired_gain(default, best), scores)
 
 
-def _score(record: Record, pick: Pick, default: Sequence[float], best: Sequence[float]) -> Score:
+def _score(record: Record, pick: Pick, default: Sequence[float], best: Sequence[float]) -> RuleScore:
     losses = record.losses(pick)
     ours, start, end = (float(np.mean(each)) for each in (losses, default, best))
     regret = relative_regret(-end, -ours, -start) if end < start else None  # 1 - loss could round the gap away
-    return Score(pick, ours, paired_gain(default, losses), regret)
+    return RuleScore(pick, ours, paired_gain(default, losses), regret)
 
 
 def score_rules(cells: Sequence[ScoredCell], seed: int = 0) -> list[ScoredRule]:

@@ -26,7 +26,7 @@ from flora.engines.nvflare.kits.provision import make_kits
 from flora.engines.nvflare.run.service import CONNECTED, READY
 from flora.errors import FloraError, InputError
 from flora.randomness import stream
-from flora_lab.network.memory import KINDS, Taken, Watched, greatest
+from flora_lab.network.memory import KINDS, Taken, WatchedProcesses, greatest
 
 LONGEST = 3600.0  # seconds for all
 AT_A_HOST = 25  # parties
@@ -69,7 +69,7 @@ def add_arguments(parser: Any) -> None:
 
 
 @dataclass
-class Lines:
+class SaidLines:
     """What the commands have said so far."""
 
     said: list[str] = field(default_factory=list)
@@ -92,7 +92,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
     options = options_of(ManyOptions, parsed)
     require_nvflare()
     names = tuple(f"party-{k + 1:03d}" for k in range(options.parties + options.hosted))
-    until, lines = time.monotonic() + LONGEST, Lines()
+    until, lines = time.monotonic() + LONGEST, SaidLines()
     with TemporaryDirectory() as made, stoppable(), ExitStack() as stack:
         folder = Path(made)
         kits = make_kits(Consortium("many", "localhost", names, free_port()), folder / "kits")
@@ -100,7 +100,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
         for kit in kits[1:]:
             _furnish(kit, folder, options)
         roots: dict[str, int] = {}
-        watched = Watched(roots)
+        watched = WatchedProcesses(roots)
         watched.start()
         stack.callback(watched.stop)
         began = time.monotonic()
@@ -139,7 +139,7 @@ class Start:
     """Starts parties, a few at a time: the next ones when those before are connected."""
 
     folder: Path
-    lines: Lines
+    lines: SaidLines
     stack: ExitStack
     roots: dict[str, int]
     until: float
@@ -172,7 +172,7 @@ def _command(folder: Path, out: str, options: Sequence[str]) -> list[str]:
     return ["tune", *options, "--out", str(folder / out), "--space", str(folder / "space.json"), *ASKED]
 
 
-def _tuned(kit: Kit, folder: Path, options: ManyOptions, lines: Lines, until: float) -> float:
+def _tuned(kit: Kit, folder: Path, options: ManyOptions, lines: SaidLines, until: float) -> float:
     """Let the parties do a whole run; return its seconds."""
     masks = [] if options.masked else ["--unmasked"]
     began = time.monotonic()
@@ -187,7 +187,7 @@ def _tuned(kit: Kit, folder: Path, options: ManyOptions, lines: Lines, until: fl
     return time.monotonic() - began
 
 
-def _same_alone(folder: Path, names: Sequence[str], lines: Lines, until: float) -> bool:
+def _same_alone(folder: Path, names: Sequence[str], lines: SaidLines, until: float) -> bool:
     """Do the same run in one process: whether the model is the same, byte for byte."""
     tables = [str(_table(folder, name)) for name in names]
     with child("alone", _command(folder, "alone", [*tables, "--target", "kind"]), lines.say) as process:
@@ -196,7 +196,7 @@ def _same_alone(folder: Path, names: Sequence[str], lines: Lines, until: float) 
     return models[0] == models[1]
 
 
-def _document(watched: Watched, names: Sequence[str], options: ManyOptions) -> dict[str, Any]:
+def _document(watched: WatchedProcesses, names: Sequence[str], options: ManyOptions) -> dict[str, Any]:
     def entry(taken: Taken) -> dict[str, float]:
         return {"rss": taken.rss / 1e6, "pss": taken.pss / 1e6}
 

@@ -46,7 +46,7 @@ def kind_of(process: psutil.Process) -> str:
 
 
 @dataclass
-class Watched:
+class WatchedProcesses:
     """The most that each command's processes have taken: of each kind, and of all at one time."""
 
     roots: Mapping[str, int]  # name -> the number of its process

@@ -25,14 +25,14 @@ from flora_lab.datasets import declared
 from flora_lab.paper.as_published import SEED, AuthorsModel
 from flora_lab.paper.emulated import EmulatedParties
 from flora_lab.paper.pooled import Pooled
-from flora_lab.paper.searches import SCORING, Search, in_testbed, plan_of, tables_of
+from flora_lab.paper.searches import SCORING, PaperSearch, in_testbed, plan_of, tables_of
 from flora_lab.pieces import FIT, Bench, keep
 
 FITS = 300  # of an answer, about: a tenth of a search's
 
 
 @dataclass(frozen=True)
-class Answer:
+class PaperAnswer:
     """What FLoRA says in a cell, and what that is worth."""
 
     cell: Cell
@@ -45,7 +45,7 @@ class Answer:
     def compute(self, bench: Bench) -> dict[str, Any]:
         """Return the answer with all that it rests on."""
         request, known = self._request(bench), family_of(self.cell.family)
-        searches = {party: Search(self.cell, party) for party in tables_of(self.cell, bench.data)}
+        searches = {party: PaperSearch(self.cell, party) for party in tables_of(self.cell, bench.data)}
         trials = [search.trials(bench) for search in searches.values()]
         plan = replace(plan_of(self.cell, bench.protocol, bench.protocol.trials), paths=True)
         parties = EmulatedParties(
@@ -89,10 +89,10 @@ class Answer:
         )
 
 
-def answers_of(cells: Sequence[Cell]) -> list[Answer]:
+def answers_of(cells: Sequence[Cell]) -> list[PaperAnswer]:
     """Return the answers of those cells that have one: with all pairs of the published box, and not the testbed's."""
     return [
-        Answer(cell)
+        PaperAnswer(cell)
         for cell in cells
         if cell.trials is None and cell.send is None and cell.box == "published" and not in_testbed(cell)
     ]

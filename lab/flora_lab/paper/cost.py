@@ -16,22 +16,22 @@ from flora.problem.trials import PartyTrials, Trial
 from flora.program.request import A_TRAINING, ENOUGH_FOLDS, Request
 from flora.randomness import stream
 from flora_lab.cells import Cell
-from flora_lab.paper.answer import Answer, answers_of
+from flora_lab.paper.answer import PaperAnswer, answers_of
 from flora_lab.paper.as_published import SEED, AuthorsModel
 from flora_lab.paper.boxes import box_of, recommended
 from flora_lab.paper.published import SURFACES
 from flora_lab.paper.rows import DRAWS, ROW, TableRow
-from flora_lab.paper.searches import SCORING, Search, home_of, in_testbed, searches_of, tables_of
+from flora_lab.paper.searches import SCORING, PaperSearch, home_of, in_testbed, searches_of, tables_of
 from flora_lab.pieces import POOLED, Bench
 from flora_lab.tables import number, table_of_numbers
 
-CellPiece = Search | TableRow | Answer
+CellPiece = PaperSearch | TableRow | PaperAnswer
 SAMPLE = 4  # configs, beside the default, drawn at random from the box
 KINDS = ("search on all rows", "parties' searches", "rows", "answers")
 
 
 @dataclass(frozen=True)
-class Cost:
+class KindCost:
     """What the pieces of one kind take, of a family on a dataset."""
 
     family: str
@@ -56,7 +56,7 @@ class Clock:
         self.fits: dict[tuple[str, str, int], float] = {}
         self.draws: dict[tuple[str, int, int], float] = {}
 
-    def fit(self, search: Search) -> float:
+    def fit(self, search: PaperSearch) -> float:
         """Return what a fit of a search takes, on average over configs drawn at random from its box."""
         cell, key = search.cell, (search.cell.family, search.cell.dataset, search.size)
         if key not in self.fits:
@@ -99,7 +99,7 @@ def _made_up(cell: Cell, count: int) -> list[PartyTrials]:
     ]
 
 
-def costs_of(cells: Sequence[Cell], bench: Bench) -> list[Cost]:
+def costs_of(cells: Sequence[Cell], bench: Bench) -> list[KindCost]:
     """Return what the cells take, dearest first: every search once, although several cells may share it."""
     clock, found = Clock(bench), dict[tuple[str, str, str], list[tuple[int, float, bool]]]()
     pieces: list[CellPiece] = [*searches_of(cells, bench), *map(TableRow, cells), *answers_of(cells)]
@@ -111,14 +111,16 @@ def costs_of(cells: Sequence[Cell], bench: Bench) -> list[Cost]:
         key = (piece.cell.family, piece.cell.dataset, _kind(piece))
         found.setdefault(key, []).append((fits, seconds, took is not None))
     costs = [
-        Cost(*key, len(each), sum(fits for fits, _, _ in each), sum(s for _, s, _ in each), sum(r for _, _, r in each))
+        KindCost(
+            *key, len(each), sum(fits for fits, _, _ in each), sum(s for _, s, _ in each), sum(r for _, _, r in each)
+        )
         for key, each in found.items()
     ]
     return sorted(costs, key=lambda cost: -cost.seconds)
 
 
 def _kind(piece: CellPiece) -> str:
-    if isinstance(piece, Search):
+    if isinstance(piece, PaperSearch):
         return KINDS[0] if piece.party == POOLED else KINDS[1]
     return KINDS[2] if isinstance(piece, TableRow) else KINDS[3]
 
@@ -126,10 +128,10 @@ def _kind(piece: CellPiece) -> str:
 def _estimated(piece: CellPiece, clock: Clock) -> tuple[int, float]:
     """Return how many fits a piece is, and what it takes by those that were timed."""
     cell, protocol = piece.cell, clock.bench.protocol
-    if isinstance(piece, Search):
+    if isinstance(piece, PaperSearch):
         fits = piece.plan(protocol).trials * protocol.folds
         return fits, fits * clock.fit(piece)
-    whole = Search(home_of(cell), POOLED)
+    whole = PaperSearch(home_of(cell), POOLED)
     if isinstance(piece, TableRow) and in_testbed(cell):
         fits = (1 + len(SURFACES)) * A_TRAINING
         return fits, fits * clock.fit(whole)
@@ -138,11 +140,11 @@ def _estimated(piece: CellPiece, clock: Clock) -> tuple[int, float]:
         return fits, fits * clock.fit(whole) + DRAWS * clock.surfaces(cell)
     apart = (1 + Request.confirm) * protocol.folds * cell.parties
     pooled = 2 * ENOUGH_FOLDS + (3 if cell.family == "hgb" else 1) * protocol.folds
-    party = Search(cell, next(iter(tables_of(cell, clock.bench.data))))
+    party = PaperSearch(cell, next(iter(tables_of(cell, clock.bench.data))))
     return apart + pooled, apart * clock.fit(party) + pooled * clock.fit(whole)
 
 
-def show_costs(tables: Mapping[str, Sequence[Cost]], console: Console) -> None:
+def show_costs(tables: Mapping[str, Sequence[KindCost]], console: Console) -> None:
     """Print what each protocol takes, dearest first, and the sum."""
     for protocol, costs in tables.items():
         heads = ("pieces", "recorded", "fits", "s a fit", "hours")

@@ -16,7 +16,7 @@ from flora.problem.trials import PartyTrials
 from flora_lab.cells import Cell
 from flora_lab.paper.as_published import AuthorsModel, FoldedRows
 from flora_lab.paper.emulated import counted, uncounted
-from flora_lab.paper.searches import Search, home_of, plan_of
+from flora_lab.paper.searches import PaperSearch, home_of, plan_of
 from flora_lab.pieces import POOLED, Bench
 
 
@@ -33,7 +33,7 @@ class Pooled:
         """Return the rows of a cell."""
         home = home_of(cell)
         plan = plan_of(home, bench.protocol, 1)
-        return cls(Search(home, POOLED).rows(bench), plan, AuthorsModel.of(cell.family))
+        return cls(PaperSearch(home, POOLED).rows(bench), plan, AuthorsModel.of(cell.family))
 
     def score(self, config: Config) -> float:
         """Return a config's score on the folds of the centralised search."""
@@ -69,6 +69,6 @@ def trainings_to_match(score: float, chance: PartyTrials) -> float:
     return (len(chance.trials) + 1) / (as_good + 1)
 
 
-def pooled_searches(cell: Cell) -> Sequence[Search]:
+def pooled_searches(cell: Cell) -> Sequence[PaperSearch]:
     """Return the centralised search, and the random one."""
-    return [Search(home_of(cell), POOLED, sampler) for sampler in ("tpe", "random")]
+    return [PaperSearch(home_of(cell), POOLED, sampler) for sampler in ("tpe", "random")]

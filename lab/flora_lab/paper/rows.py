@@ -26,7 +26,7 @@ from flora_lab.paper.as_published import SEED
 from flora_lab.paper.boxes import box_of, recommended
 from flora_lab.paper.pooled import Pooled, pooled_searches, trainings_to_match
 from flora_lab.paper.published import SURFACES, TESTBED
-from flora_lab.paper.searches import Search, drawn, in_testbed, plan_of, tables_of
+from flora_lab.paper.searches import PaperSearch, drawn, in_testbed, plan_of, tables_of
 from flora_lab.pieces import FIT, Bench, keep
 
 DRAWS = 5  # of a surface's forests: the paper has one, of an unknown seed
@@ -64,7 +64,7 @@ class TableRow:
 
 def _emulated(cell: Cell, bench: Bench) -> dict[str, Any]:
     central, chance = (search.trials(bench) for search in pooled_searches(cell))
-    whole = [Search(cell, party).trials(bench) for party in tables_of(cell, bench.data)]
+    whole = [PaperSearch(cell, party).trials(bench) for party in tables_of(cell, bench.data)]
     parties = [_cut(trials, cell) for trials in whole]
     pooled = Pooled.of(cell, bench)
     fresh_default, fresh_best = pooled.fresh_scores(central.best.config)
@@ -100,7 +100,7 @@ def _cut(trials: PartyTrials, cell: Cell) -> PartyTrials:
 
 def _trained(cell: Cell, bench: Bench) -> dict[str, Any]:
     held, tables = drawn(cell, bench.data)
-    trials = [Search(cell, party).trials(bench) for party in tables]
+    trials = [PaperSearch(cell, party).trials(bench) for party in tables]
     configs = {name: recommended(trials, cell.family, name, SEED) for name in SURFACES}
     sizes = TESTBED[cell.dataset]
     return {

@@ -28,7 +28,7 @@ SCORING = "balanced_accuracy"
 
 
 @dataclass(frozen=True)
-class Search:
+class PaperSearch:
     """One search: a party's, or the centralised one."""
 
     cell: Cell
@@ -81,12 +81,12 @@ def home_of(cell: Cell) -> Cell:
     return Cell(cell.family, cell.dataset, seed=SEED)
 
 
-def searches_of(cells: Sequence[Cell], bench: Bench) -> list[Search]:
+def searches_of(cells: Sequence[Cell], bench: Bench) -> list[PaperSearch]:
     """Return the searches that the cells need, each once, and the pooled ones first: they take longest."""
     shared = {replace(cell, trials=None, send=None) for cell in cells}
     pooled = {home_of(cell) for cell in shared if not in_testbed(cell)}
-    found = [Search(cell, POOLED, sampler) for cell in _sorted(pooled) for sampler in ("tpe", "random")]
-    return found + [Search(cell, party) for cell in _sorted(shared) for party in tables_of(cell, bench.data)]
+    found = [PaperSearch(cell, POOLED, sampler) for cell in _sorted(pooled) for sampler in ("tpe", "random")]
+    return found + [PaperSearch(cell, party) for cell in _sorted(shared) for party in tables_of(cell, bench.data)]
 
 
 def plan_of(cell: Cell, protocol: Protocol, trials: int, sampler: str = "tpe") -> SearchPlan:

@@ -50,7 +50,7 @@ class AggregateSpeedOptions:
 
 
 @dataclass(frozen=True)
-class Cost:
+class AggregationCost:
     """What an aggregation took."""
 
     parties: int
@@ -84,7 +84,7 @@ def run(parsed: Namespace) -> None:
         sys.stdout.flush()
 
 
-def cost_of(parties: int, tried: int, surface: str) -> Cost:
+def cost_of(parties: int, tried: int, surface: str) -> AggregationCost:
     """Return what an aggregation of made-up trials takes in this process."""
     began = time.process_time()
     trials = [made_up_trials(number, tried) for number in range(parties)]
@@ -92,7 +92,7 @@ def cost_of(parties: int, tried: int, surface: str) -> Cost:
     began, own = time.perf_counter(), time.process_time()
     aggregate(trials, SurfaceChoice(surface), 0)
     seconds, own = time.perf_counter() - began, time.process_time() - own
-    return Cost(parties, making, seconds, own, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+    return AggregationCost(parties, making, seconds, own, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
 
 
 def made_up_trials(number: int, tried: int) -> PartyTrials:

@@ -35,7 +35,7 @@ START = "from flora.cli.main import main; main(['aggregate', 'no-such-file.json'
 
 
 @dataclass(frozen=True)
-class TableOptions:
+class SpeedTableOptions:
     """What ``flora-lab speed`` was asked for."""
 
     data: Path | None
@@ -54,7 +54,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(parsed: Namespace) -> None:
     """Measure, and print each line as soon as it is there."""
-    options = options_of(TableOptions, parsed)
+    options = options_of(SpeedTableOptions, parsed)
     heads = markdown(["what", "the plain way: s", "ours: s", "share", "goal"], [])
     sys.stdout.write(f"{about('numpy', 'scikit-learn', 'optuna')}\n{heads}\n")
     with one_thread():
@@ -63,7 +63,7 @@ def run(parsed: Namespace) -> None:
             sys.stdout.flush()
 
 
-def lines_of(options: TableOptions) -> Iterator[str]:
+def lines_of(options: SpeedTableOptions) -> Iterator[str]:
     """Yield the lines; a spread is the median, and the least and the most."""
     for family in options.family or GOALS:
         yield _search(family, options)
@@ -81,7 +81,7 @@ def lines_of(options: TableOptions) -> Iterator[str]:
     yield f"the first line of `flora aggregate` | - | {spread_of(starts)} | - | 0.4 s"
 
 
-def _search(family: str, options: TableOptions) -> str:
+def _search(family: str, options: SpeedTableOptions) -> str:
     rows = a_third(CASES[family], data_folder(options.data))
     asked = SearchSpeedOptions(None, (), TRIALS, FOLDS, options.repeats, 1)
     pairs = []

@@ -6,11 +6,13 @@ from rich.console import Console
 from flora.aggregator.verdict import Verdict
 from flora.problem.trials import Gain
 from flora_lab.cells import Cell
-from flora_lab.judge.answers import Answer, calibrated, show_calibration
+from flora_lab.judge.answers import JudgedAnswer, calibrated, show_calibration
 
 
-def answer(gain: float, true: float, *, dataset: str = "pima", parties: int = 3, true_error: float = 0.01) -> Answer:
-    return Answer(Cell("svm", dataset, parties), Verdict(Gain(gain, 0.01, 4), "trained", 2), true, true_error)
+def answer(
+    gain: float, true: float, *, dataset: str = "pima", parties: int = 3, true_error: float = 0.01
+) -> JudgedAnswer:
+    return JudgedAnswer(Cell("svm", dataset, parties), Verdict(Gain(gain, 0.01, 4), "trained", 2), true, true_error)
 
 
 def test_an_answer_knows_what_it_is_worth() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from flora.aggregator.comparison import Comparison
 from flora.problem.trials import Gain
-from flora_lab.judge.evidence import Evidence
+from flora_lab.judge.evidence import RunEvidence
 from flora_lab.judge.null import TARGET, NullRun, coin_tosses, counted
 from flora_lab.main import main
 from flora_lab.store import Store
@@ -17,8 +17,8 @@ SMALL = ["null", "--family", "svm", "--parties", "2", "--rows", "60", "--trials"
 
 
 def test_counts_what_today_s_rule_says() -> None:
-    better = Evidence(Comparison((0.5, 0.5, 0.5), (0.45, 0.46, 0.44)), Gain(0.0, 0.02, 4), 8)
-    same = Evidence(None, Gain(0.0, 0.1, 4), 8)
+    better = RunEvidence(Comparison((0.5, 0.5, 0.5), (0.45, 0.46, 0.44)), Gain(0.0, 0.02, 4), 8)
+    same = RunEvidence(None, Gain(0.0, 0.1, 4), 8)
     runs = [NullRun("svm", 3, 60, seed) for seed in range(4)]
     found = counted(runs, [better, same, better, same])
     assert (found["family"], found["parties"]) == ("svm", 3)

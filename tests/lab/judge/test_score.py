@@ -7,8 +7,8 @@ import pytest
 
 from flora.problem.trials import Gain
 from flora_lab.judge.record import Pick, Record, Truth
-from flora_lab.judge.rules import RULES, Rule
-from flora_lab.judge.score import Score, ScoredCell, score_cells, score_rules
+from flora_lab.judge.rules import RULES, JudgedRule
+from flora_lab.judge.score import RuleScore, ScoredCell, score_cells, score_rules
 from tests.lab.judge.cases import BEST, OTHER, made_up_record
 
 LOSSES = {"default": 0.30, "other": 0.25, "best": 0.20}
@@ -33,7 +33,7 @@ def with_noise(record: Record, best: float, noise: float) -> Record:
 
 
 def test_regret_is_0_at_the_best_and_1_at_the_default(record: Record) -> None:
-    rules = [*RULES, Rule("best", lambda record: Pick(record.best))]
+    rules = [*RULES, JudgedRule("best", lambda record: Pick(record.best))]
     [cell] = score_cells([record], rules)
     regrets = {name: score.regret for name, score in cell.scores.items()}
     assert regrets["default"] == pytest.approx(1)
@@ -67,7 +67,7 @@ def test_a_gap_within_its_noise_is_marked_and_does_not_count(record: Record) -> 
 
 
 def test_a_tie_is_a_difference_within_its_standard_error() -> None:
-    outcomes = [Score(Pick({}), 0.2, Gain(gain, 0.01), 0.5).outcome for gain in (0.011, 0.01, 0.0, -0.01, -0.011)]
+    outcomes = [RuleScore(Pick({}), 0.2, Gain(gain, 0.01), 0.5).outcome for gain in (0.011, 0.01, 0.0, -0.01, -0.011)]
     assert outcomes == ["win", "tie", "tie", "tie", "loss"]
 
 
@@ -81,7 +81,7 @@ def test_quartiles_and_outcomes_are_over_the_cells() -> None:
     record = made_up_record("svm", truth_of, truth_of)
 
     def scored(regret: float) -> ScoredCell:
-        score = Score(Pick({}), 0.2, Gain(1 - regret, 0.1), regret)
+        score = RuleScore(Pick({}), 0.2, Gain(1 - regret, 0.1), regret)
         return ScoredCell(record.cell, 300, Gain(0.1, 0.01), {"aplm": score})
 
     [summary] = score_rules([scored(regret) for regret in (0.0, 0.2, 0.4, 1.05, 2.0)])

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from flora_lab.main import main
-from flora_lab.network.memory import Taken, Watched, greatest, taken_by
+from flora_lab.network.memory import Taken, WatchedProcesses, greatest, taken_by
 
 PROGRAM = "import sys; from flora_lab.main import main; sys.exit(main())"
 
@@ -32,7 +32,7 @@ def test_memory_is_that_of_a_process_and_of_what_it_has_started() -> None:
     assert own.rss >= own.pss > 2**20
     assert own.rss == pytest.approx(psutil.Process().memory_info().rss, rel=0.2)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
-        watched = Watched({"here": os.getpid()})
+        watched = WatchedProcesses({"here": os.getpid()})
         watched.look()
         assert watched.whole["here"].rss > own.rss
         assert watched.everything == watched.whole["here"]

@@ -14,11 +14,11 @@ from flora.party.training import leave_out
 from flora.problem.path import HELD
 from flora.randomness import derived_seed, stream
 from flora_lab.cells import Cell, Protocol
-from flora_lab.paper.answer import Answer, answers_of
+from flora_lab.paper.answer import PaperAnswer, answers_of
 from flora_lab.paper.as_published import SEED, AuthorsModel
 from flora_lab.paper.boxes import box_of
 from flora_lab.paper.pooled import Pooled
-from flora_lab.paper.searches import Search, tables_of
+from flora_lab.paper.searches import PaperSearch, tables_of
 from flora_lab.pieces import POOLED, Bench
 
 CELL = Cell("svm", "sonar", 2, "paper", SEED)
@@ -32,7 +32,7 @@ def bench(data: Path, **changes: int) -> Bench:
 
 def test_the_choice_is_confirmed_by_all_parties_and_compared_by_trainings(small_data: Path) -> None:
     place = bench(small_data)
-    answer = Answer(CELL).read(place)
+    answer = PaperAnswer(CELL).read(place)
     assert sorted(answer["confirmed"]) == ["party-1", "party-2"]
     for said in answer["confirmed"].values():
         assert said[0]["config"] == box_of("svm", "published").default
@@ -49,8 +49,8 @@ def test_the_choice_is_confirmed_by_all_parties_and_compared_by_trainings(small_
 
 def test_a_training_leaves_out_a_fold_of_every_partys_rows(small_data: Path) -> None:
     place = bench(small_data)
-    answer = Answer(CELL).read(place)
-    parties = {party: Search(CELL, party).rows(place) for party in tables_of(CELL, small_data)}
+    answer = PaperAnswer(CELL).read(place)
+    parties = {party: PaperSearch(CELL, party).rows(place) for party in tables_of(CELL, small_data)}
     pairs = [leave_out(rows, 1, 2, stream(CELL.seed, name, "fold")) for name, rows in parties.items()]
     (kept_X, kept_y), (left_X, left_y) = (
         (np.concatenate([pair[k].X for pair in pairs]), np.concatenate([pair[k].y for pair in pairs])) for k in (0, 1)
@@ -87,14 +87,14 @@ def test_trees_are_counted_where_the_training_would_count_them(
 ) -> None:
     assert round(1 / HELD) == 3
     place = bench(small_data)
-    few = Answer(TREES).read(place)
+    few = PaperAnswer(TREES).read(place)
     expected = counted_by_hand(place, 264)  # 200, times two parties to the power of 0.4
     assert few["default_counted"] == expected
     assert few["counts"] is False
     assert few["score"] == Pooled.of(TREES, place).score(few["config"])
     assert {c["config"]["max_iter"] for c in few["confirmed"]["party-1"]} >= {10, 200}  # along the path
     monkeypatch.setattr("flora.problem.path.ENOUGH", 60)
-    many: dict[str, Any] = Answer(TREES).compute(place)
+    many: dict[str, Any] = PaperAnswer(TREES).compute(place)
     assert many["counts"] is True
     assert many["default_counted"] == expected
     assert many["score"] == Pooled.of(TREES, place).counted_score({**many["config"], "max_iter": 264})
@@ -103,4 +103,4 @@ def test_trees_are_counted_where_the_training_would_count_them(
 def test_only_cells_with_all_pairs_have_an_answer() -> None:
     others = [replace(CELL, trials=5), replace(CELL, send=5), replace(CELL, box="wide")]
     bed = Cell("hgb", "oil-spill", 3, "n200-h40", SEED)
-    assert answers_of([CELL, TREES, *others, bed]) == [Answer(CELL), Answer(TREES)]
+    assert answers_of([CELL, TREES, *others, bed]) == [PaperAnswer(CELL), PaperAnswer(TREES)]

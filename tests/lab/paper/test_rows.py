@@ -10,7 +10,7 @@ from flora_lab.paper.contents import cells_of
 from flora_lab.paper.pooled import Pooled
 from flora_lab.paper.published import SURFACES
 from flora_lab.paper.rows import DRAWS, TableRow
-from flora_lab.paper.searches import Search, home_of, searches_of
+from flora_lab.paper.searches import PaperSearch, home_of, searches_of
 from flora_lab.pieces import POOLED, Bench, missing, run
 
 PROTOCOL = Protocol(trials=4, folds=2, central=5, random=3)
@@ -25,7 +25,7 @@ def bench(data: Path, name: str) -> Bench:
 def test_a_row_has_all_columns_and_follows_from_the_searches(small_data: Path) -> None:
     place = bench(small_data, "rows")
     row, short, sent = (TableRow(cell).read(place) for cell in CELLS)
-    central = Search(home_of(CELLS[0]), POOLED).trials(place)
+    central = PaperSearch(home_of(CELLS[0]), POOLED).trials(place)
     assert len(central.trials) == 5
     assert row["baseline"] == 1 - central.trials[0].loss
     assert row["best"] == 1 - min(trial.loss for trial in central.trials)
@@ -58,7 +58,7 @@ def test_parties_search_the_wide_box_and_are_recommended_a_config_of_the_publish
         for draw in draws:
             box_of("svm", "published").check(draw["config"])
     assert missing(searches_of(CELLS[:1], place), place) == [
-        Search(CELLS[0], party) for party in ("party-1", "party-2")
+        PaperSearch(CELLS[0], party) for party in ("party-1", "party-2")
     ]
 
 

@@ -9,7 +9,7 @@ from flora.problem.trials import PartyTrials
 from flora_lab.cells import Cell, Protocol
 from flora_lab.paper.as_published import SEED
 from flora_lab.paper.contents import cells_of
-from flora_lab.paper.searches import Search, drawn, searches_of
+from flora_lab.paper.searches import PaperSearch, drawn, searches_of
 from flora_lab.pieces import POOLED, Bench
 
 PROTOCOL = Protocol(trials=4, folds=2, central=5, random=3)
@@ -31,8 +31,8 @@ def test_searches_are_trials_that_anybody_can_aggregate(small_data: Path) -> Non
 
 def test_svm_sees_features_scaled_before_the_split_and_hgb_raw_ones(small_data: Path) -> None:
     place = bench(small_data, "rows")
-    scaled, raw = (Search(Cell(family, "sonar", 2), "party-1").rows(place) for family in ("svm", "hgb"))
-    whole = Search(Cell("svm", "sonar", 2), POOLED).rows(place)
+    scaled, raw = (PaperSearch(Cell(family, "sonar", 2), "party-1").rows(place) for family in ("svm", "hgb"))
+    whole = PaperSearch(Cell("svm", "sonar", 2), POOLED).rows(place)
     assert (whole.X.min(axis=0).tolist(), whole.X.max(axis=0).tolist()) == ([0, 0], [1, 1])
     assert scaled.X.max() <= 1 < raw.X.max()
     assert (scaled.X.min(axis=0) > 0).any() or (scaled.X.max(axis=0) < 1).any()  # before the split

@@ -67,7 +67,11 @@ def add_search(parser: Any) -> None:
     """Add the options of the local search."""
     search = parser.add_argument_group("the local search")
     search.add_argument(
-        "--model", default=Request.family, help=f"{', '.join(FAMILIES)} or package.module:Estimator (%(default)s)"
+        "--model",
+        dest="family",
+        default=Request.family,
+        metavar="MODEL",
+        help=f"{', '.join(FAMILIES)} or package.module:Estimator (%(default)s)",
     )
     search.add_argument("--space", metavar="FILE", help="your own search space, as JSON, or paper: the published one")
     search.add_argument(
@@ -86,7 +90,7 @@ def add_search(parser: Any) -> None:
         help="seconds of fits at each party: T or S, whatever comes first; the same seed may then give another answer",
     )
     search.add_argument("--send", type=int, default=Request.send, metavar="T'", help="send only the best T' of them")
-    search.add_argument("--cv", type=int, default=Request.folds, metavar="K", help="folds (%(default)s)")
+    search.add_argument("--cv", dest="folds", type=int, default=Request.folds, metavar="K", help="folds (%(default)s)")
     search.add_argument("--task", choices=TASKS, default=Request.task, help="(guessed from the target)")
     search.add_argument("--scoring", metavar="NAME", help="any scikit-learn scorer (balanced_accuracy or r2)")
     search.add_argument(

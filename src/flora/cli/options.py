@@ -43,15 +43,15 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """The local search."""
+    """The local search: fields of a request, but for its schema."""
 
-    model: str
+    family: str
     space: str | None
     aggregator_hps: bool
     trials: int
     seconds: float | None
     send: int | None
-    cv: int
+    folds: int
     task: Task | None
     scoring: str | None
     positive: str | None
@@ -61,23 +61,8 @@ class SearchOptions:
 
     def request(self, table: TableOptions, **more: Any) -> Request:
         """Return what these options ask for; ``more`` are the fields that they say nothing of."""
-        return Request(
-            family=self.model,
-            space=_space(self.space),
-            aggregator_hps=self.aggregator_hps,
-            task=self.task,
-            schema=table.consortium_schema(),
-            scoring=self.scoring,
-            positive=self.positive,
-            trials=self.trials,
-            seconds=self.seconds,
-            folds=self.cv,
-            sampler=self.sampler,
-            race=self.race,
-            send=self.send,
-            seed=self.seed,
-            **more,
-        )
+        asked = {**vars(self), "space": _space(self.space), "schema": table.consortium_schema()}
+        return Request(**asked, **more)
 
 
 @dataclass(frozen=True)

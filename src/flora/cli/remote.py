@@ -9,12 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from rich.console import Console
 
 from flora.cli.options import WorkOptions
 from flora.cli.printing import messages, note
 from flora.cli.processes import child, free_port, stoppable
-from flora.cli.written import show_written
+from flora.cli.written import finish
 from flora.engines.files import read_files
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import AGGREGATOR, SCIENTIST, Consortium, Kit
@@ -23,7 +22,6 @@ from flora.engines.nvflare.kits.provision import make_kits
 from flora.engines.nvflare.run.job import Run
 from flora.engines.nvflare.run.remote import Follower, run_for
 from flora.errors import InputError
-from flora.outcome.console import show_result
 from flora.outcome.folder import RunFolder
 from flora.outcome.progress import run_progress
 from flora.party.split import split
@@ -70,12 +68,7 @@ def tune_remotely(kit: Kit, run: Run, work: WorkOptions, *, quorum: int | None, 
     with stoppable(), run_progress(run.parties, messages, quiet=work.json) as progress:
         fetched = Follower(kit, run, note, progress.follow, quorum, wait).follow()
     folder.begin()
-    result = replace(fetched.result, command=work.typed)
-    folder.finish(result, fetched.trials, fetched.model)
-    if not work.json:
-        show_result(result, Console(), messages)
-        show_written(result, work.out)
-    return result.to_document()
+    return finish(folder, fetched.result, fetched.trials, fetched.model, work)
 
 
 def demonstrate(work: WorkOptions) -> dict[str, Any]:

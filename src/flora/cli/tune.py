@@ -7,18 +7,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
 from flora.cli.arguments import TABLE_KINDS, add_confirm, add_jobs, add_json, add_search, add_surface, add_table
 from flora.cli.held_rows import TestRows
 from flora.cli.options import SearchOptions, SurfaceOptions, TableOptions, WorkOptions, options_of, stem
 from flora.cli.printing import messages, note
-from flora.cli.written import show_written
+from flora.cli.written import finish
 from flora.core.workers import workers
 from flora.engines import ENGINES, engine_of
 from flora.engines.files import CarriedFiles, read_files, with_files
 from flora.errors import DataError, InputError
-from flora.outcome.console import show_result
 from flora.outcome.folder import RunFolder
 from flora.outcome.live import told_in
 from flora.outcome.progress import run_progress
@@ -27,8 +24,8 @@ from flora.problem.plan import at_least
 from flora.problem.trials import check_party_name
 from flora.program.drive import Ask, drive, timed
 from flora.program.request import Request, check_parties
-from flora.program.result import Result, result_of
-from flora.program.single_shot import Outcome, single_shot
+from flora.program.result import result_of
+from flora.program.single_shot import single_shot
 
 if TYPE_CHECKING:
     from flora.party.tables.table import Table  # what sees rows is imported where a command runs
@@ -206,17 +203,7 @@ def tune(
         ask = engine_of(engine)(gates, jobs=work.jobs)
         ask = timed(_begun(with_files(given, ask) if given.trials else ask, folder), seconds)
         outcome = drive(single_shot(request), progress.asking(ask))
-    return finish(folder, result_of(outcome, request, seconds), outcome, work)
-
-
-def finish(folder: RunFolder, result: Result, outcome: Outcome, work: WorkOptions) -> dict[str, Any]:
-    """Write what a run found out, and show it."""
-    result = replace(result, command=work.typed)
-    folder.finish(result, outcome.found.trials, outcome.model)
-    if not work.json:
-        show_result(result, Console(), messages)
-        show_written(result, work.out)
-    return result.to_document()
+    return finish(folder, result_of(outcome, request, seconds), outcome.found.trials, outcome.model, work)
 
 
 def _begun(ask: Ask, folder: RunFolder) -> Ask:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flora.aggregator.choose import Candidate, Choice, choose, gains_over, same_config
+from flora.aggregator.choose import Candidate, Choice, Whole, choose, gains_over, same_config
 from flora.aggregator.evidence import Confirmed
 from flora.errors import TrialsError
 from flora.problem.messages import Confirmation
@@ -34,8 +34,15 @@ def line(*gains: float, error: float = 0.01) -> list[Confirmation]:
     return [default, *(measured({"u": (k + 1) / 10}, gain, error) for k, gain in enumerate(gains))]
 
 
+def choice_of(
+    confirmed: Confirmed, rows: Mapping[str, int], space: SearchSpace, *, minimum: Config | None = None, **whole: Any
+) -> Choice:
+    everybody = Whole.of(rows, space, **{key: value for key, value in whole.items() if key != "parties"})
+    return choose(confirmed, rows, replace(everybody, parties=whole.get("parties", len(rows))), minimum)
+
+
 def chosen(confirmed: Confirmed, rows: Mapping[str, int] | None = None, **options: Any) -> Choice:
-    return choose(confirmed, rows or dict.fromkeys(confirmed, 50), LINE, **options)
+    return choice_of(confirmed, rows or dict.fromkeys(confirmed, 50), LINE, **options)
 
 
 def five(*gains: Sequence[float]) -> dict[str, list[Confirmation]]:
@@ -62,7 +69,7 @@ class TestGrade:
 
     def test_counts_the_stops_of_a_path(self) -> None:
         confirmed = {"a": along({27: -0.2, 200: 0.1}, {27: 0.0, 121: 0.3})}
-        assert choose(confirmed, {"a": 50}, TREES, path=PATH).chosen_from == 4
+        assert choice_of(confirmed, {"a": 50}, TREES, path=PATH).chosen_from == 4
 
     def test_few_folds_tell_their_error_badly(self) -> None:
         even = {name: line(0.1, error=0.01) for name in "ab"}  # five folds each, the same error: 2 * 4
@@ -213,7 +220,7 @@ class TestWhatIsCompared:
         with pytest.raises(TrialsError, match="not all parties measured the default"):
             chosen({"a": line(0.1), "b": []})
         with pytest.raises(TrialsError, match="the space has none"):
-            choose({"a": line(0.1)}, {"a": 5}, SearchSpace(LINE.parameters))
+            choice_of({"a": line(0.1)}, {"a": 5}, SearchSpace(LINE.parameters))
 
     def test_configs_are_the_same_by_their_values(self) -> None:
         assert same_config({"u": 1, "v": "x"}, {"v": "x", "u": 1.0})
@@ -221,7 +228,7 @@ class TestWhatIsCompared:
         assert not same_config({"u": "1"}, {"u": 1})
         space = SearchSpace((Boolean("warm"),), {"warm": False})
         parties = {"a": [measured({"warm": False}, 0.0, 0.0), measured({"warm": True}, 0.2)]}
-        assert choose(parties, {"a": 9}, space).chosen.config == {"warm": True}
+        assert choice_of(parties, {"a": 9}, space).chosen.config == {"warm": True}
 
 
 def along(default: Mapping[int, float], other: Mapping[int, float]) -> list[Confirmation]:
@@ -247,7 +254,7 @@ class TestPath:
         self, parties: int, space: SearchSpace = TREES, path: Path = PATH, *, rows: int = 50
     ) -> tuple[Candidate, ...]:
         confirmed = {f"p{k:02d}": self.gains for k in range(parties)}
-        return choose(confirmed, dict.fromkeys(confirmed, rows), space, path=path).candidates
+        return choice_of(confirmed, dict.fromkeys(confirmed, rows), space, path=path).candidates
 
     def test_what_differs_only_along_the_path_is_one_candidate_at_its_best_stop(self) -> None:
         default, other = self.found(4)
@@ -278,12 +285,12 @@ class TestPath:
         slow = {"trees": 121, "rate": 0.1}
         for minimum in (None, slow):
             rows = dict.fromkeys(confirmed, 157)
-            found = choose(confirmed, rows, TREES, path=replace(PATH, open=True), minimum=minimum)
+            found = choice_of(confirmed, rows, TREES, path=replace(PATH, open=True), minimum=minimum)
             assert [c.keeps_up for c in found.candidates] == [True, False]
             assert found.candidates[1].gain.estimate == pytest.approx(0.2)
             assert found.chosen is found.candidates[0]
             assert found.verdict.decision == "keep-defaults"
-        few = choose({"a": gains, "b": gains}, {"a": 2500, "b": 2500}, TREES, path=replace(PATH, open=True))
+        few = choice_of({"a": gains, "b": gains}, {"a": 2500, "b": 2500}, TREES, path=replace(PATH, open=True))
         assert few.chosen.config == slow
         assert few.chosen.keeps_up
 
@@ -302,13 +309,13 @@ class TestPath:
 
     def test_the_worst_off_party_is_taken_at_its_own_size(self) -> None:
         confirmed = {f"p{k:02d}": self.gains for k in range(32)}
-        found = choose(confirmed, dict.fromkeys(confirmed, 50), TREES, path=PATH, objective="worst")
+        found = choice_of(confirmed, dict.fromkeys(confirmed, 50), TREES, path=PATH, objective="worst")
         assert found.chosen.config == found.chosen.measured == {"trees": 121, "rate": 0.1}
 
     def test_a_default_outside_the_range_of_the_path_is_still_the_default(self) -> None:
         space = SearchSpace((Integer("trees", 10, 50), Real("rate", 0.0, 1.0)), dict(TREES.default))
         confirmed = {"a": along({10: -0.4, 50: -0.1}, {10: -0.2, 50: -0.05})}
-        found = choose(confirmed, {"a": 50}, space, path=Path("trees", (10, 50)))
+        found = choice_of(confirmed, {"a": 50}, space, path=Path("trees", (10, 50)))
         assert [c.gain.estimate for c in found.candidates] == pytest.approx([-0.1, -0.05])
         assert found.verdict.decision == "keep-defaults"
 
@@ -326,7 +333,7 @@ class TestGrows:
     def found(self, count: int, space: SearchSpace | None = None, **options: Any) -> Choice:
         confirmed = {f"p{k:02d}": self.gains for k in range(count)}
         rows = dict.fromkeys(confirmed, 50)
-        return choose(confirmed, rows, space or self.space, grows={"C"}, **options)
+        return choice_of(confirmed, rows, space or self.space, grows={"C"}, **options)
 
     def test_what_many_parties_measured_stands_for_more_of_it_in_its_range(self) -> None:
         default, first, second = self.found(32).candidates
@@ -346,7 +353,7 @@ class TestGrows:
         sixth = (self.gains[0], measured({"C": 5.0, "gamma": 0.2}, -0.3), measured({"C": 500.0, "gamma": 1.0}, 0.05))
         unsure = {f"p{k}": sixth if k < 2 else self.gains for k in range(6)}  # the gains at C = 5 are far apart
         rows = dict.fromkeys(unsure, 50)
-        assert choose(unsure, rows, self.space, grows={"C"}, minimum=minimum).chosen.config["C"] == 1000.0
+        assert choice_of(unsure, rows, self.space, grows={"C"}, minimum=minimum).chosen.config["C"] == 1000.0
 
     def test_a_list_of_values_stays_as_it_is(self) -> None:
         listed = SearchSpace((Categorical("C", (1.0, 5.0, 500.0)), self.space.parameters[1]), dict(self.space.default))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from flora.aggregator import diagnose as diagnosing
-from flora.aggregator.choose import choose
+from flora.aggregator.choose import Whole, choose
 from flora.aggregator.diagnose import Diagnosis, diagnose
 from flora.aggregator.evidence import Confirmed
 from tests.aggregator.test_choose import LINE, PATH, TREES, along, line
@@ -15,7 +15,8 @@ RECOMMENDED = {"u": 0.1}
 
 
 def diagnosed(confirmed: Confirmed, config: Mapping[str, float] = RECOMMENDED) -> dict[str, Diagnosis]:
-    return diagnose(confirmed, dict.fromkeys(confirmed, 50), LINE, config, path=None, objective="mean")
+    rows = dict.fromkeys(confirmed, 50)
+    return diagnose(confirmed, rows, Whole.of(rows, LINE), config)
 
 
 def test_a_party_far_from_the_others_disagrees() -> None:
@@ -65,7 +66,8 @@ def test_the_order_of_parties_changes_nothing() -> None:
 def test_a_path_is_looked_at_where_the_parties_measured_it() -> None:
     confirmed = {name: along({27: -0.2}, {27: gain}) for name, gain in (("a", 0.3), ("b", 0.1))}
     measured = {"trees": 27, "rate": 0.1}
-    found = diagnose(confirmed, {"a": 50, "b": 50}, TREES, measured, path=PATH, objective="mean")
+    rows = {"a": 50, "b": 50}
+    found = diagnose(confirmed, rows, Whole.of(rows, TREES, PATH), measured)
     assert (found["a"].measured.gain, found["b"].measured.gain) == (0.3, 0.1)
     assert found["a"].config_without == measured
 
@@ -73,8 +75,9 @@ def test_a_path_is_looked_at_where_the_parties_measured_it() -> None:
 def test_without_one_of_five_the_others_say_what_they_would_train_with_all() -> None:
     five = {name: line(0.1, error=0.5) for name in "abcde"}
     rows = dict.fromkeys(five, 50)
-    grown = choose(five, rows, LINE, grows={"u"})
-    found = diagnose(five, rows, LINE, RECOMMENDED, path=None, grows={"u"}, objective="mean")
+    whole = Whole.of(rows, LINE, grows={"u"})
+    grown = choose(five, rows, whole)
+    found = diagnose(five, rows, whole, RECOMMENDED)
     assert float(grown.chosen.config["u"]) > 0.1
     assert all(each.config_without == grown.chosen.config for each in found.values())
     assert all(each.verdict_without == "use" for each in found.values())  # parties that agree have no spread

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flora.aggregator.choose import choose
+from flora.aggregator.choose import Whole, choose
 from flora.aggregator.surface import SurfaceChoice, fit_surface
 from flora.engines.threads import in_process
 from flora.errors import FloraError, InputError
@@ -77,7 +77,8 @@ def test_the_choice_is_that_of_who_knows_each_partys_gains(run: tuple[Outcome, l
     assert outcome.found.choice is not None
     replies = in_process(gates())(Confirm(outcome.plan, outcome.schema, step.configs))
     confirmed = {reply.party: reply.confirmations for reply in replies if isinstance(reply, ConfirmReply)}
-    known = choose(confirmed, {reply.party: reply.rows for reply in replies}, outcome.found.space)
+    rows = {reply.party: reply.rows for reply in replies}
+    known = choose(confirmed, rows, Whole.of(rows, outcome.found.space))
     ours = outcome.found.choice
     assert [each.config for each in ours.candidates] == [each.config for each in known.candidates]
     assert ours.chosen.config == known.chosen.config

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flora.aggregator.choose import Choice, choose
+from flora.aggregator.choose import Choice, Whole, choose
 from flora.aggregator.surface import SURFACES
 from flora.aggregator.verdict import Verdict, tried_configs
 from flora.problem.path import Path, counts_by_held_rows
@@ -59,7 +59,7 @@ def _minimum_of(surface: str) -> Callable[[Record], Pick]:
 def choice_of(record: Record, path: Path | None) -> Choice:
     """Return what the product chooses among the candidates that the parties measured."""
     space, minimum = record.trials[0].space, record.minima["aplm"]
-    return choose(record.confirmed, record.rows, space, path=path, grows=record.grows, minimum=minimum)
+    return choose(record.confirmed, record.rows, Whole.of(record.rows, space, path, record.grows), minimum)
 
 
 def _by_verdict(record: Record, config: Config, verdict: Verdict) -> Pick:

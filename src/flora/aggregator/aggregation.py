@@ -6,7 +6,7 @@ The program that drives parties and the one that reads files both end here: that
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from flora.aggregator.choose import Choice, choose
+from flora.aggregator.choose import Choice, Whole, choose
 from flora.aggregator.diagnose import Diagnosis, diagnose
 from flora.aggregator.effort import effort_for, starts_of
 from flora.aggregator.evidence import Confirmed, Objective
@@ -101,19 +101,16 @@ def aggregate(
 
 def conclude(found: Aggregation, confirmed: Confirmed, rows: Mapping[str, int], objective: Objective) -> Aggregation:
     """Choose among the candidates that all parties have measured."""
-    space, path, grows = found.space, found.path, found.grows
-    minimum = found.recommendation.config
-    choice = choose(confirmed, rows, space, path=path, grows=grows, objective=objective, minimum=minimum)
+    whole, minimum = Whole.of(rows, found.space, found.path, found.grows, objective), found.recommendation.config
+    choice = choose(confirmed, rows, whole, minimum)
     config, measured = choice.chosen.config, choice.chosen.measured
     return replace(
         found,
-        recommendation=recommendation_at(found.surface, space, measured, config),
+        recommendation=recommendation_at(found.surface, found.space, measured, config),
         verdict=choice.verdict,
         confirmed=confirmed,
         choice=choice,
-        diagnoses=diagnose(
-            confirmed, rows, space, measured, path=path, grows=grows, objective=objective, minimum=minimum
-        ),
+        diagnoses=diagnose(confirmed, rows, whole, measured, minimum),
     )
 
 

@@ -9,6 +9,7 @@ trees it will be given, too.
 import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from flora.aggregator.evidence import ByParty, Confirmed, Measured, Objective, best_of, key_of
 from flora.aggregator.verdict import Verdict
@@ -59,50 +60,25 @@ class Choice:
         return next((c for c in others if _but_for(path, c.measured) == _but_for(path, minimum)), None)
 
 
-def choose(
-    confirmed: Confirmed,
-    rows: Mapping[str, int],
-    space: SearchSpace,
-    *,
-    path: Path | None = None,
-    grows: Set[str] = frozenset(),
-    objective: Objective = "mean",
-    minimum: Config | None = None,
-    parties: int | None = None,
-) -> Choice:
-    """Return the candidate with the highest gain, or the surface's minimum where many lean to it, and all of them.
-
-    Args:
-        confirmed: What each party measured, the default first.
-        rows: The number of each party's rows.
-        space: The space, with the default.
-        path: What a fit passes through: configs that differ only there are one candidate.
-        grows: The HPs whose best values rise with the number of rows, beside the path's.
-        objective: Whether the ``"mean"`` of the parties' losses counts, or that of the ``"worst"``-off party.
-        minimum: What the surface alone recommends; many parties lean to it with the ``"mean"``, its objective.
-        parties: How many will train: where one is left out to see what the others say, more than those that measured.
-
-    Raises:
-        TrialsError: If there is no default, or a party did not measure it.
-    """
-    whole = Whole(parties or len(rows), sum(rows.values()), space, path, grows, objective)
-    return choose_by(ByParty.of(confirmed, rows, objective, many=whole.many), whole, minimum)
-
-
 @dataclass(frozen=True)
 class Whole:
     """All parties together, for whose rows a config is chosen."""
 
-    parties: int
-    rows: int
-    space: SearchSpace
-    path: Path | None = None
-    grows: Set[str] = frozenset()
-    objective: Objective = "mean"
+    parties: int  # that will train: where one is left out to see what the others say, more than those that measured
+    rows: int  # of those that measured
+    space: SearchSpace  # with the default
+    path: Path | None = None  # what a fit passes through: configs that differ only there are one candidate
+    grows: Set[str] = frozenset()  # the HPs whose best values rise with the number of rows, beside the path's
+    objective: Objective = "mean"  # of the parties' losses, or that of the worst-off party
 
     def __post_init__(self) -> None:
         if not self.space.default:
             raise TrialsError("candidates are compared with the default config, and the space has none")
+
+    @classmethod
+    def of(cls, rows: Mapping[str, int], space: SearchSpace, *more: Any, **named: Any) -> Self:
+        """Return all parties, of whom these are the numbers of rows; ``more`` are the other fields."""
+        return cls(len(rows), sum(rows.values()), space, *more, **named)
 
     @property
     def many(self) -> bool:
@@ -131,6 +107,21 @@ class Whole:
         if self.factor == 1.0:
             return [default]
         return list(_group_of(self.space.default, configs, self.groups(configs), self.path))
+
+
+def choose(confirmed: Confirmed, rows: Mapping[str, int], whole: Whole, minimum: Config | None = None) -> Choice:
+    """Return the candidate with the highest gain, or the surface's minimum where many lean to it, and all of them.
+
+    Args:
+        confirmed: What each party measured, the default first.
+        rows: The number of each party's rows.
+        whole: All parties together.
+        minimum: What the surface alone recommends; many parties lean to it with the ``"mean"``, its objective.
+
+    Raises:
+        TrialsError: If there is no default, or a party did not measure it.
+    """
+    return choose_by(ByParty.of(confirmed, rows, whole.objective, many=whole.many), whole, minimum)
 
 
 def choose_by(evidence: Measured, whole: Whole, minimum: Config | None = None) -> Choice:

@@ -1,17 +1,16 @@
 """Who disagrees: how each party's own measurement differs from the others', and what they would choose without it."""
 
 import math
-from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flora.aggregator.choose import choose, same_config
-from flora.aggregator.evidence import Confirmed, Objective
+from flora.aggregator.choose import Whole, choose, same_config
+from flora.aggregator.evidence import Confirmed
 from flora.aggregator.verdict import Decision
 from flora.problem.messages import Confirmation
-from flora.problem.path import Path
-from flora.problem.space import Config, SearchSpace
+from flora.problem.space import Config
 from flora.surrogate.own_surface import FEW
 
 FAR = 2.0  # standard errors: further from the others than chance would have it
@@ -33,15 +32,7 @@ class Diagnosis:
 
 
 def diagnose(
-    confirmed: Confirmed,
-    rows: Mapping[str, int],
-    space: SearchSpace,
-    config: Config,
-    *,
-    path: Path | None,
-    grows: Set[str] = frozenset(),
-    objective: Objective,
-    minimum: Config | None = None,
+    confirmed: Confirmed, rows: Mapping[str, int], whole: Whole, config: Config, minimum: Config | None = None
 ) -> dict[str, Diagnosis]:
     """Return each party's diagnosis with regard to the recommended ``config``.
 
@@ -56,16 +47,8 @@ def diagnose(
         others = {name: each for name, each in own.items() if name != party}
         if not others:
             return {party: Diagnosis(mine, None, None, None)}
-        left = choose(
-            {name: confirmed[name] for name in others},
-            {name: rows[name] for name in others},
-            space,
-            path=path,
-            grows=grows,
-            objective=objective,
-            minimum=minimum,
-            parties=len(rows),
-        )
+        measured, sizes = {name: confirmed[name] for name in others}, {name: rows[name] for name in others}
+        left = choose(measured, sizes, replace(whole, rows=sum(sizes.values())), minimum)
         found[party] = Diagnosis(mine, _distance(mine, others), left.chosen.config, left.verdict.decision)
     return found
 

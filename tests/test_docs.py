@@ -38,6 +38,22 @@ def test_lines_of_docs_wrap_at_120() -> None:
         assert long == [], page
 
 
-def test_a_glossary_has_about_twenty_words() -> None:
-    words = re.findall(r"^- \*\*", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
-    assert 20 <= len(words) <= 30
+def _anchors(page: Path) -> set[str]:
+    """The names under which a page's headings can be reached."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+def test_every_link_leads_somewhere() -> None:
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            name, _, anchor = link.partition("#")
+            if "://" in link:
+                continue
+            target = page.parent / name if name else page
+            assert target.exists(), (page, link)
+            assert not anchor or anchor in _anchors(target), (page, link)
+
+
+def test_a_glossary_has_at_most_thirty_words() -> None:
+    assert 20 <= len(re.findall(r"\*\*[^*]+\*\*", (ROOT / "docs" / "glossary.md").read_text())) <= 30

@@ -17,7 +17,7 @@ from flora.errors import FloraError
 from flora.program.drive import drive
 from flora.program.request import Request
 from flora.program.single_shot import single_shot
-from flora_lab.judge.evidence import asked_parties
+from flora_lab.judge.run import asked_parties
 from flora_lab.tables import table_of_numbers
 
 TARGET = "target"

@@ -25,11 +25,11 @@ from flora.program.result import versions
 from flora.program.single_shot import compare
 from flora_lab.cells import Cell
 from flora_lab.datasets import TARGET, declared, load
+from flora_lab.evidence import RunEvidence
 from flora_lab.judge.answers import JudgedAnswer
-from flora_lab.judge.evidence import RunEvidence, asked_parties
 from flora_lab.judge.record import FoldLosses, Record
 from flora_lab.judge.rules import as_trained, choice_of
-from flora_lab.judge.run import JudgedCell, all_rows, request_for
+from flora_lab.judge.run import JudgedCell, all_rows, asked_parties, request_for
 from flora_lab.judge.truth import measure_truths
 from flora_lab.pieces import FIT, Bench, keep
 

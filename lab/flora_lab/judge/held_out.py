@@ -22,8 +22,9 @@ from flora.program.single_shot import Outcome, recommend, train_with
 from flora.randomness import derived_seed, stream
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import TARGET, declared, load, used_for
+from flora_lab.evidence import RunEvidence
 from flora_lab.judge.answers import JudgedAnswer, calibrated, show_calibration
-from flora_lab.judge.evidence import RunEvidence, asked_parties
+from flora_lab.judge.run import asked_parties
 from flora_lab.options import RunOptions, add_run
 from flora_lab.pieces import FIT, Bench, at_hand, keep
 from flora_lab.tables import to_csv, wide_console
@@ -99,7 +100,7 @@ class HeldOutCell:
         config = outcome.found.recommendation.config
         models = [_model(each, outcome, request, ask) for each in (None, config)]
         return {
-            "evidence": to_document(RunEvidence.of(outcome)),
+            "evidence": to_document(RunEvidence.of(outcome.found.choice, outcome.comparison)),
             "config": dict(config),
             **true_gain(models, held, cell.seed),
             "versions": versions(),

@@ -24,7 +24,8 @@ from flora.program.result import versions
 from flora.program.single_shot import recommend
 from flora.randomness import stream
 from flora_lab.cells import Protocol
-from flora_lab.judge.evidence import RunEvidence, asked_parties
+from flora_lab.evidence import RunEvidence
+from flora_lab.judge.run import asked_parties
 from flora_lab.options import add_results
 from flora_lab.pieces import Bench, at_hand, keep
 from flora_lab.tables import table_of_numbers
@@ -89,7 +90,10 @@ class NullRun:
         )
         ask = asked_parties(coin_tosses(self.rows, self.seed), TARGET, self.parties, "iid", self.seed)
         outcome = drive(recommend(request), ask)
-        return {"evidence": to_document(RunEvidence.of(outcome)), "versions": versions()}
+        return {
+            "evidence": to_document(RunEvidence.of(outcome.found.choice, outcome.comparison)),
+            "versions": versions(),
+        }
 
     def work(self, bench: Bench) -> tuple[float, float]:
         """Return how much work it is, beside other runs; there are no parts of it."""

@@ -11,6 +11,7 @@ from flora.models import family_of
 from flora.models.rows import Rows, encode
 from flora.party.gate import Gate
 from flora.party.party import Party
+from flora.party.split import split
 from flora.party.tables.table import Table, describe
 from flora.problem.family import PAPER
 from flora.problem.messages import Confirmation, ConfirmReply, Reply, SearchReply, Step
@@ -167,3 +168,9 @@ def request_for(family: str, protocol: Protocol, seed: int) -> Request:
         confirm=protocol.candidates or 0,
         trainings=0,
     )
+
+
+def asked_parties(table: Any, target: str, parties: int, how: str, seed: int) -> Ask:
+    """Return the engine of parties that have a table dealt out to them."""
+    tables = split(table, target, parties, how, seed)
+    return in_process([Gate(Party(name, Table(rows, target))) for name, rows in tables.items()])

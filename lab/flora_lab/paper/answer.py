@@ -2,7 +2,7 @@
 
 It is the product's own program from there on: candidates of APLM, measured by all parties on fresh folds; a choice
 among them; and the verdict of ``flora tune``, by five pairs of trainings that each leave out a fold of every party's
-rows. All that the parties said is stored, so that another rule can be tried on it without a fit.
+rows. All that the parties said is stored and the verdict is not: today's rule is asked of it whenever it is read.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from flora.aggregator.aggregation import Aggregation, aggregate
-from flora.aggregator.comparison import Comparison
-from flora.aggregator.verdict import Verdict
 from flora.core.codec import to_document, to_json
 from flora.models import family_of
 from flora.problem.family import PAPER
@@ -22,6 +20,7 @@ from flora.program.result import versions
 from flora.program.single_shot import compare, confirm
 from flora_lab.cells import Cell
 from flora_lab.datasets import declared
+from flora_lab.evidence import RunEvidence
 from flora_lab.paper.as_published import SEED, AuthorsModel
 from flora_lab.paper.emulated import EmulatedParties
 from flora_lab.paper.pooled import Pooled
@@ -54,14 +53,12 @@ class PaperAnswer:
         schema = next(iter(parties.rows.values())).schema
         learnt = aggregate(trials, request.surface, SEED, known)
         measured = drive(confirm(learnt, plan, schema, request), parties)
-        trained, comparison, _ = drive(compare(measured, plan, schema, request), parties)
+        _, comparison, _ = drive(compare(measured, plan, schema, request), parties)
         return {
             "protocol": bench.protocol.numbers,
             "confirmed": to_json({party: tuple(said) for party, said in measured.confirmed.items()}),
             "config": dict(measured.recommendation.config),
-            "measured": _said(measured.verdict),
-            "trained": _said(trained.verdict),
-            "trainings": to_document(comparison or Comparison((), ())),
+            "evidence": to_document(RunEvidence.of(measured.choice, comparison)),
             **_worth(measured, Pooled.of(self.cell, bench)),
             "versions": versions(),
         }
@@ -96,16 +93,6 @@ def answers_of(cells: Sequence[Cell]) -> list[PaperAnswer]:
         for cell in cells
         if cell.trials is None and cell.send is None and cell.box == "published" and not in_testbed(cell)
     ]
-
-
-def _said(verdict: Verdict | None) -> dict[str, Any] | None:
-    if verdict is None:
-        return None
-    low, high = verdict.interval
-    return {
-        **{name: getattr(verdict, name) for name in ("decision", "grade", "basis", "chosen_from", "chance", "stated")},
-        **{"gain": to_document(verdict.gain), "low": low, "high": high},
-    }
 
 
 def _worth(found: Aggregation, pooled: Pooled) -> dict[str, Any]:

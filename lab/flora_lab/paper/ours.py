@@ -6,6 +6,8 @@ A row has them where its answer is stored. Regrets are of the same best and the 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from flora.core.codec import read
+from flora_lab.evidence import RunEvidence
 from flora_lab.paper.published import SURFACES
 from flora_lab.statistics import relative_regret
 
@@ -35,7 +37,9 @@ def used(row: Row, column: str = FLORA) -> bool | None:
     answer = row.get("answer")
     if answer is None:
         return None
-    return bool(answer["measured" if column == MEASURED else "trained"]["decision"] == "use")
+    evidence = read(RunEvidence, answer["evidence"])
+    verdict = evidence.without_trainings if column == MEASURED else evidence.verdict(row["parties"])
+    return verdict.decision == "use"
 
 
 def regrets_of(row: Row, column: str) -> list[float]:

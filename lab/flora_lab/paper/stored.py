@@ -15,7 +15,7 @@ COMMON = frozenset({"family", "dataset", "parties", "seed", "box", "protocol", "
 FIELDS = {  # what a piece of each kind must have
     "cells": COMMON | {"split", "trials", "send", "gamma", *PERCENT},
     "testbed": COMMON | {"rows", "held_out", "held_out_classes"},
-    "answers": frozenset({"protocol", "measured", "trained", "score", "default_counted", "counts"}),
+    "answers": frozenset({"protocol", "evidence", "score", "default_counted", "counts"}),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from flora.aggregator.comparison import Comparison
 from flora.problem.trials import Gain
-from flora_lab.judge.evidence import RunEvidence
+from flora_lab.evidence import RunEvidence
 from flora_lab.judge.null import TARGET, NullRun, coin_tosses, counted
 from flora_lab.main import main
 from flora_lab.store import Store

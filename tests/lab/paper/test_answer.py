@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from flora.core.codec import read
 from flora.core.collective import Alone
 from flora.models.family import Held
 from flora.models.hgb.family import GradientBoosting
@@ -14,6 +15,7 @@ from flora.party.training import leave_out
 from flora.problem.path import HELD
 from flora.randomness import derived_seed, stream
 from flora_lab.cells import Cell, Protocol
+from flora_lab.evidence import RunEvidence
 from flora_lab.paper.answer import PaperAnswer, answers_of
 from flora_lab.paper.as_published import SEED, AuthorsModel
 from flora_lab.paper.boxes import box_of
@@ -37,12 +39,13 @@ def test_the_choice_is_confirmed_by_all_parties_and_compared_by_trainings(small_
     for said in answer["confirmed"].values():
         assert said[0]["config"] == box_of("svm", "published").default
         assert answer["config"] in [each["config"] for each in said]
-    assert answer["measured"]["basis"] == "measured"
-    losses = answer["trainings"]
+    losses = answer["evidence"]["trained"]
+    assert losses["guesses"] == [0.5, 0.5]
     assert len(losses["default"]) == len(losses["recommended"]) == 2  # 8 trials of 2 folds pay for so many
     gain = float(np.mean(np.subtract(losses["default"], losses["recommended"])))
-    assert answer["trained"]["basis"] == "trained"
-    assert answer["trained"]["gain"]["estimate"] == pytest.approx(gain)
+    verdict = read(RunEvidence, answer["evidence"]).verdict(2)
+    assert verdict.basis == "trained"
+    assert verdict.gain.estimate == pytest.approx(gain)
     assert answer["score"] == Pooled.of(CELL, place).score(answer["config"])
     assert answer["default_counted"] is None  # there is nothing to count
 
@@ -63,7 +66,7 @@ def test_a_training_leaves_out_a_fold_of_every_partys_rows(small_data: Path) -> 
         "balanced_accuracy",
         0,
     )
-    assert answer["trainings"]["default"][1] == pytest.approx(1 - score, abs=1e-12)
+    assert answer["evidence"]["trained"]["default"][1] == pytest.approx(1 - score, abs=1e-12)
 
 
 def counted_by_hand(place: Bench, trees: int) -> float:

@@ -4,6 +4,10 @@ from typing import Any
 
 import pytest
 
+from flora.aggregator.comparison import Comparison
+from flora.core.codec import to_document
+from flora.problem.trials import Gain
+from flora_lab.evidence import RunEvidence
 from flora_lab.paper.aggregate import aggregated
 from flora_lab.paper.compare import entries_of
 from flora_lab.paper.ours import CHOICE, COUNTED, FLORA, MEASURED, in_words, regrets_of, scores_of, verdicts
@@ -14,8 +18,9 @@ from tests.lab.paper.test_compare import row
 def answered(*, measured: bool = False, trained: bool = True, **changes: Any) -> dict[str, Any]:
     """A row (0.8 to 0.9) with an answer."""
     said: dict[str, Any] = {"score": 0.88, "default_counted": None, "counts": False}
-    decisions = {"measured": measured, "trained": trained}
-    said |= {name: {"decision": "use" if use else "keep-defaults"} for name, use in decisions.items()}
+    losses = (0.3, 0.32, 0.31) if trained else (0.4, 0.42, 0.41)
+    comparison = Comparison((0.4, 0.42, 0.41), losses, (0.5,) * 3)
+    said["evidence"] = to_document(RunEvidence(comparison, Gain(0.1 if measured else 0.0, 0.01), 1))
     inner = {key: changes.pop(key) for key in list(changes) if key in said}
     return row(answer={**said, **inner}, **changes)
 

@@ -1,19 +1,13 @@
 """What a run's verdict rests on, stored without the verdict: so today's rule can be asked of runs of any day."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
+from flora.aggregator.choose import Choice
 from flora.aggregator.comparison import Comparison
 from flora.aggregator.verdict import Verdict
-from flora.engines.threads import in_process
 from flora.errors import FloraError
-from flora.party.gate import Gate
-from flora.party.party import Party
-from flora.party.split import split
-from flora.party.tables.table import Table
 from flora.problem.trials import Gain
-from flora.program.drive import Ask
-from flora.program.single_shot import Outcome
 
 
 @dataclass(frozen=True)
@@ -25,12 +19,11 @@ class RunEvidence:
     chosen_from: int  # configs, by what was measured
 
     @classmethod
-    def of(cls, outcome: Outcome) -> Self:
+    def of(cls, choice: Choice | None, comparison: Comparison | None) -> Self:
         """Return what a run found out."""
-        choice = outcome.found.choice
         if choice is None:
             raise FloraError("nothing was measured: the run confirmed no candidates, or the family has no default")
-        return cls(outcome.comparison, choice.chosen.gain, choice.chosen_from)
+        return cls(comparison, choice.chosen.gain, choice.chosen_from)
 
     def beside_guess(self, loss: float) -> Self:
         """Return it with the loss of the best prediction that looks at no column, where the run did not store it."""
@@ -46,9 +39,3 @@ class RunEvidence:
     def verdict(self, parties: int) -> Verdict:
         """Return what the product says, with so many parties."""
         return (self.trained.verdict(self.measured, parties) if self.trained else None) or self.without_trainings
-
-
-def asked_parties(table: Any, target: str, parties: int, how: str, seed: int) -> Ask:
-    """Return the engine of parties that have a table dealt out to them."""
-    tables = split(table, target, parties, how, seed)
-    return in_process([Gate(Party(name, Table(rows, target))) for name, rows in tables.items()])

@@ -8,7 +8,7 @@ from flora.aggregator.comparison import Comparison
 from flora.core.codec import read, to_document
 from flora.errors import InputError
 from flora.problem.trials import Gain
-from flora_lab.judge.evidence import RunEvidence
+from flora_lab.evidence import RunEvidence
 
 FOLDS = Comparison((0.3, 0.31, 0.29), (0.2, 0.22, 0.18))
 

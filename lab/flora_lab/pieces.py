@@ -16,9 +16,9 @@ from flora.errors import FloraError, InputError
 from flora.models import family_of
 from flora.models.family import ModelFamily
 from flora.models.rows import Rows
-from flora.outcome.console import work_bar
 from flora.party.local_search.search import search_locally
 from flora.problem.plan import SearchPlan
+from flora_lab.bar import work_bar
 from flora_lab.cells import Protocol
 from flora_lab.machine import note_machine
 from flora_lab.store import Store

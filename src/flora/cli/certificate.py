@@ -25,8 +25,12 @@ def add_arguments(parser: Any) -> None:
     install = actions.add_parser("install", help="at the kit: take the certificate; it counts from the next start on")
     install.add_argument("kit", type=Path, metavar="KIT")
     install.add_argument("certificate", type=Path, metavar="FILE")
-    revoke = actions.add_parser("revoke", help="at the aggregator: shut out a member's certificates, at once")
-    revoke.add_argument("kit", type=Path, metavar="KIT", help="the aggregator's kit")
+    revoke = actions.add_parser(
+        "revoke", help="at the aggregator and the other parties: shut out a member's certificates"
+    )
+    revoke.add_argument(
+        "kit", type=Path, metavar="KIT", help="the aggregator's kit: out of the network; a party's: of sums"
+    )
     revoke.add_argument("name", metavar="NAME", help="the party whose kit was stolen")
 
 
@@ -67,7 +71,8 @@ def _install(parsed: Namespace) -> None:
 def _revoke(parsed: Namespace) -> None:
     from flora.engines.nvflare.guard.revocation import revoke
 
-    kit = Kit.open(parsed.kit, AGGREGATOR)
+    kit = Kit.open(parsed.kit, AGGREGATOR, "party")
     revoke(kit, parsed.name, datetime.now(UTC))
-    print_line(f"{parsed.name} is shut out, also of a run under way, until it has a certificate that is made later:")
+    of = "also of a run under way" if kit.role == AGGREGATOR else f"of all sums of {kit.name!r} that begin from now on"
+    print_line(f"{parsed.name} is shut out, {of}, until it has a certificate that is made later:")
     print_line("  flora certificate request, sign and install")

@@ -39,6 +39,15 @@ def test_a_list_grows_and_names_members_alone(kit: Kit) -> None:
         revoke(kit, "east", NOW)
 
 
+def test_a_party_s_list_may_name_who_came_after_its_kit_but_not_itself(kit: Kit) -> None:
+    north = Kit(kit.path, "party", "north", kit.consortium)
+    revoke(north, "east", NOW)
+    assert set(read_revoked(kit.path / "local" / FILE)) == {"east"}
+    for name in ("north", "../east", "e\u0430st", ""):
+        with pytest.raises(InputError, match="is no member that can be shut out"):
+            revoke(north, name, NOW)
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"north": 3}', '{"north": "soon"}'])
 def test_a_list_that_cannot_be_read_lets_nobody_in(kit: Kit, text: str) -> None:
     path = kit.path / "local" / FILE

@@ -15,6 +15,7 @@ from flora.core.collective import Collective
 from flora.core.masks import Masking
 from flora.core.threads import in_step
 from flora.engines.nvflare.consortium import Consortium, Kit
+from flora.engines.nvflare.guard.revocation import revoke
 from flora.engines.nvflare.kits import signatures as signatures_module
 from flora.engines.nvflare.kits.provision import make_kits
 from flora.engines.nvflare.kits.signatures import KitSigner
@@ -135,6 +136,21 @@ def test_a_certificate_of_another_time_is_refused(kits: Path, monkeypatch: pytes
     fault = signer(kits, "north").fault("south", b"keys", signed)
     assert fault is not None
     assert fault.startswith("its certificate is valid until ")
+
+
+def test_a_party_adds_up_with_no_certificate_that_its_administrator_has_revoked(kits: Path, tmp_path: Path) -> None:
+    """The aggregator has a list of its own, but with a stolen kit it is the one to be kept out."""
+    signed = signer(kits, "south").sign(b"keys")
+    shutil.copytree(kits / "north", tmp_path / "north")
+    knows = signer(tmp_path, "north")
+    now = datetime.now(UTC)
+    revoke(knows.kit, "south", now - timedelta(days=99))
+    assert knows.fault("south", b"keys", signed) is None
+    revoke(knows.kit, "south", now)
+    assert "the certificates of south from before" in str(knows.fault("south", b"keys", signed))
+    assert knows.fault("west", b"keys", signer(kits, "west").sign(b"keys")) is None
+    (tmp_path / "north" / "local" / "revoked.json").write_text("{")
+    assert "cannot be read" in str(knows.fault("west", b"keys", signer(kits, "west").sign(b"keys")))
 
 
 def test_parties_add_up_under_the_keys_of_their_kits(kits: Path, strangers: Path) -> None:

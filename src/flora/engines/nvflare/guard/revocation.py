@@ -1,4 +1,7 @@
-"""Who is shut out: a member's certificates of before a moment. One that the authority makes later gets in again."""
+"""Who is shut out: a member's certificates of before a moment. One that the authority makes later gets in again.
+
+The aggregator's list keeps them out of the network; a party's own keeps them out of its sums.
+"""
 
 import json
 from collections.abc import Mapping
@@ -8,10 +11,10 @@ from pathlib import Path
 
 from flora.core.documents import MIB, contents, object_in
 from flora.core.files import write_whole
-from flora.engines.nvflare.consortium import USER, Kit
+from flora.engines.nvflare.consortium import AGGREGATOR, PARTY_NAME, USER, Kit
 from flora.errors import FloraError, InputError
 
-FILE = "revoked.json"  # in the aggregator's local/
+FILE = "revoked.json"  # in a kit's local/
 
 
 def read_revoked(path: Path) -> dict[str, datetime]:
@@ -26,9 +29,10 @@ def read_revoked(path: Path) -> dict[str, datetime]:
 
 
 def revoke(kit: Kit, name: str, now: datetime) -> None:
-    """Shut out all certificates of a member that were made before now; a running aggregator notices by itself."""
+    """Shut out all certificates of a member that were made before now; what runs notices by itself."""
     members = (*kit.consortium.parties, USER)
-    if name not in members:
+    later = kit.role != AGGREGATOR and PARTY_NAME.fullmatch(name)  # a party's kit knows no party that came after it
+    if (name not in members and not later) or name == kit.name:
         raise InputError(f"{name!r:.80} is no member that can be shut out; these are {', '.join(members)}")
     path = kit.path / "local" / FILE
     revoked = read_revoked(path) | {name: now + timedelta(seconds=1)}  # a certificate's date has no fractions

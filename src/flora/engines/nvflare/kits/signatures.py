@@ -15,6 +15,7 @@ from cryptography.x509.oid import NameOID
 from flora.core.codec import read, to_document
 from flora.core.documents import parse
 from flora.engines.nvflare.consortium import Kit
+from flora.engines.nvflare.guard.revocation import FILE, Revoked
 from flora.errors import InputError
 
 PADDING = PSS(MGF1(SHA256()), PSS.DIGEST_LENGTH)
@@ -31,7 +32,11 @@ class CertifiedSignature:
 
 @dataclass(frozen=True)
 class KitSigner:
-    """Signs with a party's kit. Another's certificate must be of the same root, of that name, and of a party."""
+    """Signs with a party's kit. Another's certificate must be of the same root, of that name, and of a party.
+
+    The aggregator's list of who is revoked is none for a party: with a stolen kit it could sit in between itself. So a
+    party has a list of its own, which its administrator writes.
+    """
 
     kit: Kit
 
@@ -59,6 +64,10 @@ class KitSigner:
         names = [str(name.value) for name in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
         if names != [party]:
             return f"the certificate is that of {' '.join(names)!r:.80}"
+        revoked = Revoked(self.kit.path / "local" / FILE)
+        revoked.changed()
+        if why := revoked.refusal(party, certificate.not_valid_before_utc):
+            return why
         roles = {str(role.value) for role in certificate.subject.get_attributes_for_oid(NameOID.UNSTRUCTURED_NAME)}
         if roles - PARTY_ROLES or party.lower() == self.kit.consortium.aggregator.lower():
             # with a member of its own the aggregator could subtract that share, and be left with one party's

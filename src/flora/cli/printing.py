@@ -2,14 +2,13 @@
 
 from rich.console import Console
 
+from flora.cli.plain import harmless, print_line
+
+__all__ = ["messages", "note", "print_line"]
+
 messages = Console(stderr=True)
-
-
-def print_line(text: str) -> None:
-    """Print a plain line; nothing in it is markup."""
-    Console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def note(text: str) -> None:
     """Tell the person something beside the result."""
-    messages.print(text, markup=False, highlight=False, soft_wrap=True)
+    messages.print(harmless(text), markup=False, highlight=False, soft_wrap=True)

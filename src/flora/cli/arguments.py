@@ -5,15 +5,27 @@ from pathlib import Path
 from typing import Any, get_args
 
 from flora.aggregator.surface import SURFACES, SurfaceChoice
+from flora.cli.table_arguments import TABLE_KINDS, add_drop, add_format, add_jobs
 from flora.models import FAMILIES
 from flora.party.local_search.samplers import SAMPLERS
-from flora.party.tables.format import Dates, TableFormat
 from flora.problem.schema import Task
 from flora.program.request import OBJECTIVES, Request
 from flora.surrogate.regressors import REGRESSORS
 
 TASKS = get_args(Task)
-TABLE_KINDS = "CSV, CSV.gz, Parquet, Feather, Excel, or a database's address"
+
+__all__ = [
+    "TABLE_KINDS",
+    "TASKS",
+    "add_confirm",
+    "add_drop",
+    "add_format",
+    "add_jobs",
+    "add_json",
+    "add_search",
+    "add_surface",
+    "add_table",
+]
 
 
 def add_table(parser: Any, *, required: bool = True) -> None:
@@ -23,44 +35,6 @@ def add_table(parser: Any, *, required: bool = True) -> None:
     add_drop(table)
     table.add_argument("--schema", type=Path, metavar="FILE", help="the consortium's columns, so that none need leave")
     add_format(parser)
-
-
-def add_drop(parser: Any) -> None:
-    """Add the columns to leave out."""
-    parser.add_argument(
-        "--drop", action="append", default=[], metavar="COL", help="leave columns out: --drop A,B or --drop A B"
-    )
-
-
-def add_format(parser: Any, *, weight: bool = True) -> None:
-    """Add how the table's file is written, and what is made of its columns."""
-    form = parser.add_argument_group("how the table is written (found out from the file, and said)")
-    form.add_argument(
-        "--sep", default=TableFormat.sep, metavar="SIGN", help="between the cells of a CSV file: , ; | tab"
-    )
-    form.add_argument("--decimal", default=TableFormat.decimal, metavar="SIGN", help="the decimal sign: . or ,")
-    form.add_argument("--encoding", default=TableFormat.encoding, metavar="NAME", help="as utf-8, cp1252, latin-1")
-    form.add_argument(
-        "--missing", action="append", default=[], metavar="TEXT", help="stands for a missing value; may be repeated"
-    )
-    form.add_argument(
-        "--dates",
-        choices=get_args(Dates),
-        default=TableFormat.dates,
-        help="parts: year, month, weekday and days since 1970; 1/2/2024 needs parts-dmy or parts-mdy (%(default)s)",
-    )
-    form.add_argument(
-        "--auto", action="store_true", default=TableFormat.auto, help="leave out identifiers and free text, and say so"
-    )
-    if not weight:  # a model's own schema names it
-        parser.set_defaults(weight=TableFormat.weight)
-        return
-    form.add_argument(
-        "--weight",
-        default=TableFormat.weight,
-        metavar="COL",
-        help="the column that says how much each row counts, in trainings and in scores; no feature (all the same)",
-    )
 
 
 def add_search(parser: Any) -> None:
@@ -104,11 +78,6 @@ def add_search(parser: Any) -> None:
         help="do not finish the folds of a config that is behind the best with confidence (%(default)s)",
     )
     search.add_argument("--seed", type=int, default=Request.seed, help="(%(default)s)")
-
-
-def add_jobs(parser: Any, default: int = 1) -> None:
-    """Add the number of processes."""
-    parser.add_argument("--jobs", type=int, default=default, metavar="J", help="processes at work (%(default)s)")
 
 
 def add_surface(parser: Any) -> None:

@@ -1,14 +1,12 @@
 """What was typed, as records: a field for each option, and each default stated once, where the program has it."""
 
-from argparse import Namespace
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from flora.aggregator.evidence import Objective
 from flora.aggregator.surface import SurfaceChoice
-from flora.errors import InputError
+from flora.cli.parsed import check_jobs, options_of
 from flora.party.tables.format import Say, TableFormat
 from flora.problem.family import PAPER
 from flora.problem.schema import Schema, Task
@@ -18,7 +16,7 @@ from flora.program.request import Request
 if TYPE_CHECKING:
     from flora.party.tables.table import Table
 
-O = TypeVar("O")  # noqa: E741  (options)
+__all__ = ["SearchOptions", "SurfaceOptions", "TableOptions", "WorkOptions", "check_jobs", "options_of", "stem"]
 
 
 @dataclass(frozen=True)
@@ -94,12 +92,6 @@ class WorkOptions:
         check_jobs(self.jobs)
 
 
-def check_jobs(jobs: int) -> None:
-    """Raise unless somebody is at work."""
-    if jobs < 1:
-        raise InputError(f"jobs must be a whole number of at least 1, got {jobs}")
-
-
 def stem(path: str) -> str:
     """Return a party's name by its file's, or by its database's table."""
     if "://" in path:
@@ -112,18 +104,3 @@ def stem(path: str) -> str:
 def _space(given: str | None) -> Any:
     """Return a space of the user's own as JSON, or the name of one of the family's."""
     return given if given is None or given == PAPER else read_space(given)
-
-
-def options_of(kind: type[O], parsed: Namespace) -> O:
-    """Return the options of a command as its record; a record inside takes its own fields from the same line."""
-    found: Mapping[str, Any] = vars(parsed)
-    hints = get_type_hints(kind)
-    values = {
-        part.name: options_of(hints[part.name], parsed) if is_dataclass(hints[part.name]) else _plain(found[part.name])
-        for part in fields(kind)  # type: ignore[arg-type]
-    }
-    return kind(**values)
-
-
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else value

@@ -6,23 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
-from flora.cli.arguments import TABLE_KINDS, add_drop, add_format, add_jobs
-from flora.cli.options import check_jobs, options_of
-from flora.cli.printing import print_line
+from flora.cli.parsed import check_jobs, options_of
+from flora.cli.plain import print_line
 from flora.cli.processes import apart, ended_cleanly, line_of, show_checks
+from flora.cli.table_arguments import TABLE_KINDS, add_drop, add_format, add_jobs
+from flora.core.files import write_whole
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.kits.health import checks
 from flora.engines.nvflare.run.service import running
-from flora.engines.nvflare.run.site_settings import SiteSettings
 from flora.errors import InputError
-from flora.party.consent import Consent, DataSource
 from flora.party.tables.format import TableFormat
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the rest is loaded in a copy of this process, which ends: this one goes on for weeks
     from flora.engines.nvflare.run.service import Service
+    from flora.party.consent import Consent, DataSource
 
 
 @dataclass(frozen=True)
@@ -41,8 +39,10 @@ class PartyOptions:
     def __post_init__(self) -> None:
         check_jobs(self.jobs)
 
-    def source(self, consent: Consent) -> DataSource:
+    def source(self, consent: "Consent") -> "DataSource":
         """Return where the party's rows are: as typed, or as its own file says."""
+        from flora.party.consent import DataSource
+
         own = consent.data
         path, target = self.data or (own and own.path), self.target or (own and own.target)
         if not path or not target:
@@ -69,17 +69,14 @@ def run(parsed: Namespace) -> None:
     options = options_of(PartyOptions, parsed)
     require_nvflare()
     kit = Kit.open(options.kit, "party")
-    consent = Consent.read(kit.path / "local" / "flora.json")
-    source = options.source(consent)
     if options.check:
-        show_checks(checks(kit, table=lambda: _table_words(source)))
+        show_checks(checks(kit, table=lambda: _table_words(_source(kit, options))))
         return
-    apart(lambda: _table_words(source))  # what is wrong with the table is better said now
-    print_line(consent.describe())
+    settings = apart(lambda: _prepared(kit, options))  # what is wrong with the table is better said now
     say = line_of(kit.name)
     with ended_cleanly(say), running(kit, say) as service:
         try:
-            SiteSettings(source, options.jobs, options.ask).write(kit)
+            write_whole(kit.settings, settings.encode(), mode=0o600)
         except OSError as error:
             raise InputError(f"{kit.state}: cannot be written ({error.strerror})") from error
         say(f"dialling {kit.consortium.aggregator} port {kit.consortium.port}; Ctrl-C stops")
@@ -91,7 +88,24 @@ def run(parsed: Namespace) -> None:
             time.sleep(0.2)
 
 
-def _table_words(source: DataSource) -> str:
+def _source(kit: Kit, options: PartyOptions) -> "DataSource":
+    from flora.party.consent import Consent
+
+    return options.source(Consent.read(kit.path / "local" / "flora.json"))
+
+
+def _prepared(kit: Kit, options: PartyOptions) -> str:
+    """Say what the party allows, and return the text of the settings for the process that answers a run's steps."""
+    from flora.engines.nvflare.run.site_settings import SiteSettings
+    from flora.party.consent import Consent
+
+    source = _source(kit, options)
+    _table_words(source)
+    print_line(Consent.read(kit.path / "local" / "flora.json").describe())
+    return SiteSettings(source, options.jobs, options.ask).to_text()
+
+
+def _table_words(source: "DataSource") -> str:
     """Return what the party's table is, or raise where it is none that can be learnt from."""
     from flora.party.tables.table import describe, open_table
 
@@ -108,7 +122,7 @@ def _answer(service: "Service") -> None:
     name, text = question
     print_line(text)
     try:
-        typed = Console().input("Let this leave? yes or no: ")
+        typed = input("Let this leave? yes or no: ")
     except EOFError:
         raise InputError("--ask needs a terminal, or an answer on standard input") from None
     service.foreground.answer(name, yes=typed.strip().lower() in ("y", "yes"))

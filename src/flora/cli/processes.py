@@ -13,7 +13,7 @@ from functools import partial
 from threading import Thread
 from typing import IO, Any
 
-from flora.cli.printing import print_line
+from flora.cli.plain import print_line
 from flora.engines.nvflare.kits.health import Check, is_bad, lines
 from flora.engines.nvflare.run.service import die_with_parent, end_tree
 from flora.errors import FloraError, InputError

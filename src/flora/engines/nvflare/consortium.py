@@ -136,6 +136,11 @@ class Kit:
         return self.path / "state"
 
     @property
+    def settings(self) -> Path:
+        """What a party's command was started with, for the process that answers a run's steps."""
+        return self.state / "party.json"
+
+    @property
     def scientist(self) -> "Kit":
         """The kit that may submit runs: this one, or the one inside the aggregator's."""
         return self if self.role == SCIENTIST else Kit.open(self.path / SCIENTIST, SCIENTIST)

@@ -13,6 +13,7 @@ from flora.engines.nvflare.guard import seams
 from flora.engines.nvflare.guard.alarm import Alarm
 from flora.engines.nvflare.guard.orders import order_refusal
 from flora.engines.nvflare.guard.rules import PartyGuard
+from flora.engines.nvflare.run.lean import do_without, load_pandas
 
 RUN = "run"
 GRACE = 0.5  # seconds for the last messages of a run; its answers have arrived before, and all wait for its end
@@ -32,6 +33,7 @@ def install(workspace: str, run: str = "") -> None:
 
 def party() -> int:
     """Run a party's process until it is stopped."""
+    do_without()
     from nvflare.private.fed.app.client import client_train
 
     client_train.version_check()
@@ -42,6 +44,8 @@ def party() -> int:
 
 def party_run() -> int:
     """Run a party's process for one run."""
+    do_without()
+    load_pandas()
     from nvflare.private.fed.app.client import worker_process
 
     arguments: Namespace = worker_process.parse_arguments()

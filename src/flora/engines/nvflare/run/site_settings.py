@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from flora.core.codec import read, to_document
 from flora.core.documents import MIB, contents, object_in
+from flora.core.files import write_whole
 from flora.engines.nvflare.consortium import Kit
 from flora.party.consent import DataSource
 
@@ -19,10 +20,14 @@ class SiteSettings:
 
     def write(self, kit: Kit) -> None:
         """Keep the settings in the kit's state."""
-        (kit.state / "party.json").write_text(json.dumps(to_document(self)), "utf-8")
+        write_whole(kit.settings, self.to_text().encode(), mode=0o600)
+
+    def to_text(self) -> str:
+        """Return what is kept."""
+        return json.dumps(to_document(self))
 
     @classmethod
     def read(cls, kit: Kit) -> "SiteSettings":
         """Read what :meth:`write` kept."""
-        file = kit.state / "party.json"
+        file = kit.settings
         return read(cls, object_in(contents(file, MIB), str(file)), str(file))

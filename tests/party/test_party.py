@@ -358,9 +358,9 @@ class TestTrain:
         assert train_in_one_place(asked, step) == replies
         for reply in replies:
             assert isinstance(reply, TrainReply)
-            assert reply.held_loss is not None
             assert reply.guess_loss == pytest.approx(guess, abs=0.02)
-            assert reply.held_loss < reply.guess_loss
+            assert reply.held_loss is not None
+            assert reply.held_loss < guess - 0.05
 
     @pytest.mark.parametrize(("family", "most"), [("hgb", 12), ("mlp", 200), ("svm", 0)])
     def test_its_iterations_are_told_and_change_nothing(self, family: str, most: int) -> None:

@@ -1,11 +1,13 @@
 """What is published: the archives, the site and the container files."""
 
+import ast
 import re
 import subprocess
 import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,31 @@ def test_wheel_and_source_archive_hold_the_package_and_nothing_of_the_laboratory
         inside = {name.partition("/")[2] for name in tar.getnames()}
     assert {"README.md", "LICENSE", "src/flora/__init__.py", "docs/files.md", "pyproject.toml"} <= inside
     assert not any(name.startswith(("tests", "lab", "results")) for name in inside)
+
+
+BROUGHT = {"polars", "IPython"}  # by the user, whose table or notebook it is
+
+
+def test_every_package_that_is_imported_is_stated() -> None:
+    extras = PROJECT["optional-dependencies"]
+    stated = [*PROJECT["dependencies"], *(line for name in extras if name != "dev" for line in extras[name])]
+    names = {re.split(r"[^\w-]", line)[0].lower() for line in stated}
+    whose = packages_distributions()
+    for file in (ROOT / "src" / "flora").rglob("*.py"):
+        for package in imported(file) - {
+            *sys.stdlib_module_names,
+            "flora",
+            "polars",
+            "IPython",
+        }:  # users bring those two
+            assert {name.lower() for name in whose[package]} & names, f"{file}: {package}"
+
+
+def imported(file: Path) -> set[str]:
+    nodes = list(ast.walk(ast.parse(file.read_text("utf-8"))))
+    plain = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    froms = [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level]
+    return {name.partition(".")[0] for name in [*plain, *froms]}
 
 
 @pytest.mark.slow

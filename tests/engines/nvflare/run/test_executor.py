@@ -13,6 +13,7 @@ from nvflare.apis.shareable import Shareable
 from flora.core.workers import one_by_one
 from flora.engines.nvflare.consortium import Consortium, Kit
 from flora.engines.nvflare.foreground import Foreground
+from flora.engines.nvflare.run import executor as executor_module
 from flora.engines.nvflare.run.collective import message
 from flora.engines.nvflare.run.executor import (
     BEAT_SECONDS,
@@ -191,6 +192,33 @@ def test_a_training_whose_sums_would_show_this_party_s_share_is_refused(
     assert (answer.state, text) == ("refused", "")
     assert words in answer.words
     assert [entry.what for entry in verify(kit.state / "audit.jsonl")] == ["no reply"]
+
+
+def test_a_party_that_stalls_in_a_sum_holds_up_the_others_no_longer_than_they_allow(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gives signs of life, agrees to take part, and never sends its key: the others are told to ask again."""
+    now = iter(range(0, 10_000, 3))
+    monkeypatch.setattr(executor_module, "time", SimpleNamespace(monotonic=lambda: float(next(now))))
+    asked: list[str] = []
+
+    class Stalled(Cell):
+        def send_request(self, *sent: Any, **_: Any) -> Any:
+            asked.append("again")
+            state = "wait" if len(asked) < 100 else "over"
+            return message({"state": state, "number": 0, "lengths": [], "reason": "the test's end"})
+
+    (kit.path / "local" / "flora.json").write_text(json.dumps({"most_seconds": 60}))
+    plan = SearchPlan("svm", "classification", SVM_SPACE, "balanced_accuracy", 3, 3)
+    step = Train(plan, describe(two_moons(60, 1), "kind"), dict(SVM_SPACE.default))
+    answer, _ = answered(kit, message_of(step), Stalled())
+    assert answer == ReplyHeader("refused", "this party computes for at most 60 seconds a step, and they are over")
+    assert 5 < len(asked) < 60
+
+
+def test_who_is_not_named_adds_up_with_nobody() -> None:
+    with pytest.raises(CollectiveError, match="party 'west' is not among those who add up"):
+        cell_collective(SimpleNamespace(), ORDER, "west", lambda: False)
 
 
 def test_in_a_confirmation_the_configs_that_were_measured_are_counted() -> None:

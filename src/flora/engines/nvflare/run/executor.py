@@ -3,6 +3,7 @@
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -120,11 +121,17 @@ class FloraExecutor(Executor):  # type: ignore[misc]
         step = read_step(text)
         cell = fl_ctx.get_engine().get_cell()
         pulse = self._beating(cell, order)
-        settings = SiteSettings.read(kit)
+        settings, consent = SiteSettings.read(kit), Consent.read(kit.path / "local" / "flora.json")
+        began = time.monotonic()
+
+        def stopped() -> bool:  # also while others are waited for in a sum: one that stalls holds nobody up for ever
+            consent.check_seconds(time.monotonic() - began)
+            return aborted()
+
         with _party(kit, settings, step, foreground, pulse) as party:
             gate = Gate(
                 party,
-                Consent.read(kit.path / "local" / "flora.json"),
+                consent,
                 log,
                 kit.consortium.aggregator,
                 (lambda shown: foreground.ask(shown, aborted)) if settings.ask else None,
@@ -132,7 +139,7 @@ class FloraExecutor(Executor):  # type: ignore[misc]
                 aborted,
                 masks_of(kit, order),
             )
-            return gate.letter(step, cell_collective(cell, order, kit.name, aborted) if step.together else None)
+            return gate.letter(step, cell_collective(cell, order, kit.name, stopped) if step.together else None)
 
     def _beating(self, cell: Any, order: StepHeader) -> Pulse:
         if self._pulse is None:
@@ -148,6 +155,8 @@ def cell_collective(cell: Any, order: StepHeader, party: str, stopped: Callable[
     where = order.sums or order.hub
     if where not in (SERVER, order.hub):
         raise CollectiveError(f"sums go to the aggregator alone, not to {where!r:.80}")
+    if party not in order.parties:
+        raise CollectiveError(f"party {party!r} is not among those who add up")
 
     def exchange(sent: Any, seconds: float) -> Any:
         return cell.core_cell.send_request(CHANNEL, REDUCE, where, sent, timeout=seconds)

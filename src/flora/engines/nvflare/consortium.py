@@ -14,6 +14,7 @@ from flora.errors import InputError
 AGGREGATOR, SCIENTIST, AUTHORITY = "aggregator", "scientist", "authority"
 PARTY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
+KIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,252}")  # of a party, a host, or a user of NVFlare's
 RESERVED = {AGGREGATOR, SCIENTIST, AUTHORITY, "server", "admin"}
 SCHEMES = ("grpc", "tcp")
 ROLES = ("party", AGGREGATOR, SCIENTIST)
@@ -119,7 +120,7 @@ class Kit:
             kit = cls(path.resolve(), mark["role"], mark["name"], Consortium.from_document(mark["consortium"]))
         except (OSError, InputError, KeyError) as error:
             raise InputError(f"{path}: is not a kit of flora project (no good {MARK})") from error
-        if kit.role not in ROLES or not isinstance(kit.name, str) or not kit.name.isprintable():
+        if kit.role not in ROLES or not isinstance(kit.name, str) or not KIT_NAME.fullmatch(kit.name):
             raise InputError(f"{path}: is not a kit of flora project (no good {MARK})")
         if kit.role not in roles:
             raise InputError(f"{path}: is the kit of {kit.whose}, need one of {' or '.join(roles)}")

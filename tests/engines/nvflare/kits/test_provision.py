@@ -224,3 +224,12 @@ def test_the_aggregator_has_room_for_all_its_parties(tmp_path: Path) -> None:
     grpc = json.loads((folder / "local" / "comm_config.json").read_bytes())["grpc"]
     assert grpc["max_workers"] >= 300
     assert ["grpc.so_reuseport", 0] in grpc["options"]
+
+
+@pytest.mark.parametrize("name", ["../../x", "a/b", "", ".x", "-rf", "a b", "n\u043erth", "north\x1b[2J", 3, None])
+def test_a_kit_whose_name_is_none_is_no_kit(tmp_path: Path, name: Any) -> None:
+    """Files are named by it, and NVFlare's process is told it."""
+    consortium = {"name": "c", "aggregator": "h", "parties": ["north"]}
+    (tmp_path / "flora-kit.json").write_text(json.dumps({"role": "party", "name": name, "consortium": consortium}))
+    with pytest.raises(InputError, match="is not a kit of flora project"):
+        Kit.open(tmp_path, "party")

@@ -1,17 +1,24 @@
 """A key that never travels: request, sign, install; and what is not signed, or not taken."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from cryptography.x509.oid import NameOID
 
 from flora.engines.nvflare.consortium import AGGREGATOR, Consortium, Kit
 from flora.engines.nvflare.kits.certificates import check_certificate, check_key
 from flora.engines.nvflare.kits.provision import make_kits
-from flora.engines.nvflare.kits.renewal import NEW_KEY, install_certificate, request_certificate, sign_request
+from flora.engines.nvflare.kits.renewal import (
+    NEW_KEY,
+    install_certificate,
+    request_certificate,
+    request_in,
+    sign_request,
+)
 from flora.errors import InputError
 
 CONSORTIUM = Consortium("hearts", "localhost", ("north", "south"))
@@ -107,10 +114,19 @@ def test_a_certificate_that_does_not_fit_is_not_taken(made: Path, tmp_path: Path
     assert key_of(south) == before
 
 
-def _request_of(name: str) -> bytes:
+def test_a_key_that_can_be_broken_gets_no_certificate() -> None:
+    weak = rsa.generate_private_key(65537, 1024)  # noqa: S505  (that is the point)
+    curve = ec.generate_private_key(ec.SECP256R1())
+    for key in (weak, curve):
+        with pytest.raises(InputError, match="its key must be RSA of 2048 bits or more"):
+            request_in(_request_of("north", key))
+    assert request_in(_request_of("north"))[1] == "north"
+
+
+def _request_of(name: str, key: Any = None) -> bytes:
     from cryptography.hazmat.primitives import hashes, serialization
 
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    key = rsa.generate_private_key(65537, 2048)
+    key = key or rsa.generate_private_key(65537, 2048)
     request = x509.CertificateSigningRequestBuilder(subject).sign(key, hashes.SHA256())
     return request.public_bytes(serialization.Encoding.PEM)

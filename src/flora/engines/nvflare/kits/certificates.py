@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cryptography import x509
 
 WARN_DAYS = 60
+LEAST_BITS = 2048  # of an RSA key
 ROOT = "rootCA.pem"
 
 

@@ -14,7 +14,7 @@ from flora.core.documents import MIB, contents, object_in
 from flora.core.files import write_whole
 from flora.core.rules import one_line
 from flora.engines.nvflare.consortium import AUTHORITY, USER, Consortium, Kit
-from flora.engines.nvflare.kits.certificates import file_of, loaded
+from flora.engines.nvflare.kits.certificates import LEAST_BITS, file_of, loaded
 from flora.errors import InputError
 
 if TYPE_CHECKING:
@@ -114,9 +114,18 @@ def request_in(data: bytes) -> "tuple[x509.CertificateSigningRequest, str]":
         request = x509.load_pem_x509_csr(data)
         if not request.is_signature_valid:
             raise ValueError("whoever sent it does not have its key")
+        _check_key(request.public_key())
         return request, _common_name(request.subject)
     except Exception as error:  # a damaged request fails in many ways
         raise InputError(one_line(f"not a request for a certificate that can be read ({error!s:.100})")) from error
+
+
+def _check_key(key: object) -> None:
+    """Raise where a key is none that ``flora certificate request`` makes: signatures of sums hang on its strength."""
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+    if not isinstance(key, RSAPublicKey) or key.key_size < LEAST_BITS:
+        raise ValueError(f"its key must be RSA of {LEAST_BITS} bits or more")
 
 
 def _who(name: str, consortium: Consortium) -> tuple[str, str | None, str | None]:

@@ -16,6 +16,7 @@ from flora.core.codec import read, to_document
 from flora.core.documents import parse
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.guard.revocation import FILE, Revoked
+from flora.engines.nvflare.kits.certificates import LEAST_BITS
 from flora.errors import InputError
 
 PADDING = PSS(MGF1(SHA256()), PSS.DIGEST_LENGTH)
@@ -77,7 +78,7 @@ class KitSigner:
 
 def _fault_of_signature(key: object, signature: bytes, data: bytes) -> str | None:
     try:
-        if not isinstance(key, RSAPublicKey):
+        if not isinstance(key, RSAPublicKey) or key.key_size < LEAST_BITS:
             return "its key is none of flora project's"
         key.verify(signature, data, PADDING, SHA256())
     except InvalidSignature:

@@ -37,6 +37,11 @@ def test_iid_is_stratified_and_moves_with_the_seed() -> None:
     assert not deal["party-1"].equals(other["party-1"])
 
 
+def test_a_target_whose_values_all_differ_is_dealt_out_as_it_comes() -> None:
+    deal = split(table(30).assign(label=[f"id{k}" for k in range(30)]), "label", 4, "iid", seed=0)
+    assert sorted(map(len, deal.values())) == [7, 7, 8, 8]
+
+
 def test_dirichlet_skews_more_with_a_smaller_alpha() -> None:
     def spread(alpha: float) -> float:
         shares = [split(table(600), "label", 3, f"dirichlet:{alpha}", seed=s) for s in range(5)]

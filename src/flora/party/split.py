@@ -49,6 +49,8 @@ def _stratified(strata: Places, parties: int, seed: int) -> list[Places]:
 
     if parties == 1:
         return [np.arange(len(strata))]
+    if np.bincount(strata).max() < parties:  # no class can be dealt out
+        strata = np.zeros_like(strata)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class with fewer rows than parties: not every party gets one
         folds = StratifiedKFold(parties, shuffle=True, random_state=derived_seed(seed, "split"))
@@ -103,7 +105,8 @@ def _by_column(table: pd.DataFrame, target: str, name: str, parties: int | None)
             raise DataError(f"column:{name} has {len(groups)} values, a party each; say --parties N for quantiles")
         return groups
     if not pd.api.types.is_numeric_dtype(values):
-        raise DataError(f"column:{name} with --parties cuts a number into quantiles, got {values.iloc[0]!r}")
+        got = f"got {values.iloc[0]!r}; leave --parties out for a party of each value"
+        raise DataError(f"column:{name} with --parties cuts a number into quantiles, {got}")
     cuts = pd.qcut(values.rank(method="first"), parties, labels=False)
     width = len(str(parties))
     return {f"party-{k + 1:0{width}d}": table[cuts == k] for k in range(parties)}

@@ -579,6 +579,37 @@ class TestBadInput:
         (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
         refused(flora(*command[:-1], tmp_path / "thesis"), "not a folder of this run")
 
+    def test_a_run_that_was_refused_at_its_first_step_does_not_hold_the_folder(
+        self, flora: Run, tmp_path: Path
+    ) -> None:
+        tables = [tmp_path / f"{name}.csv" for name in "ab"]
+        for k, path in enumerate(tables):
+            two_moons(40, k).assign(kind=["left", *["right"] * 39]).to_csv(path, index=False)
+        command = ["tune", *tables, "--target", "kind", *QUICK, "--trainings", "1", "--out", tmp_path / "run"]
+        refused(flora(*command), "no party can search")
+        assert (tmp_path / "run").is_dir()
+        for k, path in enumerate(tables):
+            two_moons(40, k).to_csv(path, index=False)
+        assert flora(*command, "--seed", "1")[0] == 0
+
+    @pytest.mark.parametrize("place", ["a-file", "a-file/run"])
+    def test_a_place_that_cannot_be_written(
+        self, flora: Run, party_files: list[Path], tmp_path: Path, place: str
+    ) -> None:
+        (tmp_path / "a-file").write_text("mine")
+        tune = ("tune", *party_files, "--target", "kind", *QUICK, "--trainings", "1", "--out")
+        refused(flora(*tune, tmp_path / place), str(tmp_path / "a-file"))
+        assert flora(*tune, tmp_path / "run")[0] == 0
+        refused(
+            flora("report", tmp_path / "run", "--out", tmp_path / "run"), f"{tmp_path / 'run'}: cannot be used (is a"
+        )
+        refused(flora("report", tmp_path / "run", "--out", tmp_path / "a-file" / "page.html"), "expected a folder")
+        refused(
+            flora("predict", tmp_path / "run", party_files[0], "--output", tmp_path / "run"), "cannot be used (is a"
+        )
+        refused(flora("search", party_files[0], "--target", "kind", "--out", tmp_path), f"{tmp_path}: a folder")
+        assert (tmp_path / "a-file").read_text() == "mine"
+
     def test_a_search_does_not_overwrite_what_is_not_its_own(
         self, flora: Run, party_files: list[Path], tmp_path: Path
     ) -> None:

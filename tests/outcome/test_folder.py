@@ -27,8 +27,11 @@ def test_names_that_differ_have_files_that_differ() -> None:
 
 
 def test_a_folder_is_continued_by_its_own_run_only(tmp_path: Path) -> None:
-    RunFolder(tmp_path / "run", {"seed": 0, "trials": 5}).begin()
+    folder = RunFolder(tmp_path / "run", {"seed": 0, "trials": 5})
+    folder.begin()
     RunFolder(tmp_path / "run", {"seed": 0, "trials": 5})
+    RunFolder(tmp_path / "run", {"seed": 1, "trials": 5})  # nothing is in it yet
+    folder.study("a").write_bytes(b"a search")
     with pytest.raises(InputError, match="holds another run: its seed is 0, now 1"):
         RunFolder(tmp_path / "run", {"seed": 1, "trials": 5})
     (tmp_path / "run" / "run.json").write_text("{")

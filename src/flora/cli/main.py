@@ -85,11 +85,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except FloraError as error:
         print(f"flora: {_shown(error)}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print("flora: stopped; what is done is kept, the same command goes on from here", file=sys.stderr)
-        return 1
     except BrokenPipeError:  # the reader of our output has left
         sys.stderr.close()
+        return 1
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"flora: error: {_refused_place(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("flora: stopped; what is done is kept, the same command goes on from here", file=sys.stderr)
         return 1
     if document is not None and getattr(parsed, "json", False):
         print(json.dumps(document, allow_nan=False))
@@ -109,6 +114,12 @@ def _parsed(typed: Sequence[str]) -> argparse.Namespace:
 def _shown(error: FloraError) -> str:
     """Return an error's text as it may be printed: it may quote what somebody else wrote."""
     return "\n".join(map(one_line, str(error).split("\n")))
+
+
+def _refused_place(error: OSError) -> str:
+    """Return what the system says of a file or folder that a command was told to read or write."""
+    reason = "a file, expected a folder" if isinstance(error, FileExistsError) else str(error.strerror).lower()
+    return one_line(f"{error.filename}: cannot be used ({reason})")
 
 
 def drop_by_drop(typed: Sequence[str]) -> list[str]:

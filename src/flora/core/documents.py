@@ -89,7 +89,7 @@ class Format:
 def contents(path: Path, most: int, error: type[InputError] = InputError) -> bytes:
     """Return a file's bytes, or raise where it is not there, or larger than what it may be."""
     if not path.is_file():
-        raise error(f"{path}: no such file")
+        raise error(f"{path}: {'a folder, expected a file' if path.is_dir() else 'no such file'}")
     if path.stat().st_size > most:
         raise error(f"{path}: has at most {most} bytes, got {path.stat().st_size}")
     return path.read_bytes()

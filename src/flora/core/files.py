@@ -11,8 +11,16 @@ from threading import get_ident
 def write_whole(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Write a file so that it is on the disk as a whole or not at all, whatever happens meanwhile.
 
-    Each writer has a draft of its own: of several that write the same file at once, the last one's stays.
+    Each writer has a draft of its own: of several that write the same file at once, the last one's stays. An error
+    names the file, not the draft.
     """
+    try:
+        _write_whole(path, data, mode)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def _write_whole(path: Path, data: bytes, mode: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}.draft")
     draft.unlink(missing_ok=True)  # an earlier process of that number may have been killed

@@ -54,8 +54,12 @@ class RunFolder:
         except (OSError, InputError):
             raise InputError(f"{self.path} is not a folder of this run; name another with --out") from None
         difference = first_difference(stored, self.identity)
-        if difference:
+        if difference and self._holds_more_than(marker):
             raise InputError(f"{self.path} holds another run: {difference}; name another folder with --out")
+
+    def _holds_more_than(self, marker: Path) -> bool:
+        """Whether anything would be lost: a run that was refused in its first step leaves empty folders."""
+        return any(path.is_file() and path != marker for path in self.path.rglob("*"))
 
 
 def read_run(path: Path) -> tuple[Result, list[PartyTrials]]:

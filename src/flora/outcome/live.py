@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -134,4 +134,5 @@ def told_in(run: Path, progress: RunProgress, request: Request) -> Iterator[None
     finally:
         over.set()
         teller.join()
-        (run / FILE).unlink(missing_ok=True)
+        with suppress(NotADirectoryError):  # the run itself says so
+            (run / FILE).unlink(missing_ok=True)

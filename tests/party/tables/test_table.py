@@ -1,4 +1,5 @@
 import gzip
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -392,9 +393,31 @@ def test_a_column_that_is_nearly_numeric_says_where(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     numbers_with("unknown").to_csv(path, index=False)
     assert describe(heard(path, missing=("unknown",))[0], "y").columns[0].kind == "numeric"
-    with pytest.raises(DataError, match="numbers with decimal commas, such as '0,5'; say --decimal ,"):
+    with pytest.raises(DataError, match="numbers with decimal commas, such as '0,5'; say --decimal ','"):
         describe(table_of([f"{k},5" for k in range(30)]), "y")
     assert kind_of(["0", "1", "2", "3+"] * 9) == "categorical"
+
+
+@pytest.mark.parametrize(
+    ("first", "rest"),
+    [
+        ("1,200", [f"{k}" for k in range(900, 930)]),  # taken for decimals, 1,200 would be less than 900
+        ("$5,432.10", [f"${k}.50" for k in range(30)]),
+        ("12.5%", [f"{k}.1 %" for k in range(30)]),
+        ("1.234.567,89", [f"{k}.234,00" for k in range(1, 31)]),
+        ("12 345 €", [f"{k} €" for k in range(30)]),
+    ],
+)
+def test_numbers_with_signs_or_grouped_digits_are_named(first: str, rest: list[str]) -> None:
+    with pytest.raises(DataError, match=f"numbers with signs or grouped digits, such as '{re.escape(first)}'; write"):
+        describe(table_of([first, *rest]), "y")
+    assert "x" in left_out(table_of([first, *rest]), ("y",))
+
+
+def test_phone_numbers_and_words_are_no_numbers_with_signs() -> None:
+    for texts in ([f"555-{k:04d}" for k in range(30)], [f"ward {k}" for k in range(30)]):
+        with pytest.raises(DataError, match="look like free text or an identifier"):
+            describe(table_of(texts), "y")
 
 
 def test_all_problems_are_told_at_once_as_a_table() -> None:

@@ -9,6 +9,9 @@ from flora.models.rows import MARKERS
 from flora.party.tables.format import Say, TableFormat
 
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
+SIGNS = re.compile(r"[$€£¥%]|\b(USD|EUR|GBP|CHF)\b")  # beside a number
+PLAIN = re.compile(r"[-+]?\d*[.,]?\d+")
+GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(([,\s'’]\d{3})+(\.\d+)?|([.\s'’]\d{3})+,\d+|(\.\d{3}){2,})")  # 12,345.6
 FEW = 0.1  # of a column's cells: with more of them that are no numbers, it is a column of texts
 MANY_NUMBERS = 20  # with more different numbers a column is a quantity, not a code
 
@@ -90,8 +93,23 @@ def nearly_numeric(present: "pd.Series[Any]") -> tuple[str, str] | None:
         return what, f"mend the cells, or say --missing {_quoted(first)} where it stands for a missing value"
     commas = present.map(lambda value: isinstance(value, str) and DECIMAL_COMMA.fullmatch(value) is not None)
     if commas.mean() >= 1 - FEW and present.nunique() > MANY_NUMBERS:
-        return f"numbers with decimal commas, such as {present[commas].iloc[0]!r:.40}", "say --decimal ,"
+        return f"numbers with decimal commas, such as {present[commas].iloc[0]!r:.40}", "say --decimal ','"
     return None
+
+
+def dressed_numbers(present: "pd.Series[Any]") -> str | None:
+    """Return what is wrong with a column of numbers that have signs or grouped digits; None for others."""
+    texts = present[[isinstance(value, str) for value in present]].str.strip()
+    bare = texts.str.replace(SIGNS, "", regex=True).str.strip()
+    grouped = bare.map(lambda text: GROUPED.fullmatch(text) is not None)
+    numbers = grouped | bare.map(lambda text: PLAIN.fullmatch(text) is not None)
+    if texts.nunique() <= MANY_NUMBERS or numbers.sum() < (1 - FEW) * len(present):
+        return None
+    dressed = numbers & ((bare != texts) | grouped)
+    decimal = numbers & ~dressed & bare.str.contains(",")  # 0,5 or 12,25: a comma there is decimal
+    if not dressed.any() or decimal.any():
+        return None
+    return f"numbers with signs or grouped digits, such as {texts[dressed].iloc[0]!r:.40}"
 
 
 def _row(values: "pd.Series[Any]") -> Any:

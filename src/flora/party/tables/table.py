@@ -9,7 +9,7 @@ import pandas as pd
 
 from flora.errors import DataError
 from flora.models.rows import Rows, category_of, counted, encode, feature_numbers, listed
-from flora.party.tables.cells import nearly_numeric
+from flora.party.tables.cells import dressed_numbers, nearly_numeric
 from flora.party.tables.database import is_database, name_of_database
 from flora.party.tables.dates import are_dates, with_date_parts
 from flora.party.tables.file import read_table
@@ -244,6 +244,10 @@ def _kind_of(name: str, present: "pd.Series[Any]") -> Kind:
     if present.dtype == object and not present.map(pd.api.types.is_scalar).all():
         what = f"a value is a number, a bool or a text, got {present.iloc[0]!r:.40}"
         raise UnfitError(Problem(name, what, f"--drop {name}"))
+    dressed = dressed_numbers(present)
+    if dressed:
+        advice = f"write them as plain numbers, such as 12345.6, or leave them out with --drop {name} or --auto"
+        raise UnfitError(Problem(name, dressed, advice, unfit=True))
     nearly = nearly_numeric(present)
     if nearly:
         raise UnfitError(Problem(name, nearly[0], f"{nearly[1]}, or --drop {name}"))

@@ -10,7 +10,7 @@ import pytest
 from flora.errors import DataError
 from flora.party.tables.dates import with_date_parts
 from flora.party.tables.format import Dates, TableFormat
-from flora.party.tables.table import open_table
+from flora.party.tables.table import describe, open_table
 from flora.problem.schema import Column, Schema
 
 LEAP_DAY = [2024.0, 2.0, 3.0, 19782.0]  # a Thursday; the days as `date -u +%s -d 2024-02-29` says, over 86400
@@ -84,3 +84,20 @@ def test_a_party_without_a_single_date_follows_the_schema(tmp_path: Path) -> Non
     table = open_table(tmp_path / "t.csv", "y", (), TableFormat(dates="parts"), like=like)
     assert "when.days" in table.frame.columns
     assert table.frame["when.days"].isna().all()
+
+
+def test_a_diarys_days_are_no_identifier(tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-01", periods=40).strftime("%Y-%m-%d")
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"seen": days, "y": [0, 1] * 20}).to_csv(path, index=False)
+    table = open_table(path, "y", (), TableFormat(auto=True, dates="parts"))
+    assert table.drop == ()
+    assert not any("as identifiers do" in note for note in table.described(None, None)[2])
+
+
+@pytest.mark.parametrize(
+    ("text", "how"), [("2024-01-31", "parts for"), ("31.1.2024", "parts for"), ("1/2/24", "parts-dmy or")]
+)
+def test_the_advice_for_dates_is_what_then_works(text: str, how: str) -> None:
+    with pytest.raises(DataError, match=f"dates are not supported, got '{text}'; say --dates {how}"):
+        describe(pd.DataFrame({"seen": [text] * 4, "y": [0, 1] * 2}), "y")

@@ -27,6 +27,19 @@ def are_dates(present: "pd.Series[Any]") -> bool:
     return bool(sample.map(lambda text: DATE.fullmatch(text) is not None).mean() > LIKELY)
 
 
+def is_date_part(name: str) -> bool:
+    """Return whether a column is called as those that take a date's place."""
+    return name.rpartition(".")[2] in PARTS and "." in name
+
+
+def parts_advice(first: str) -> str:
+    """Return what to say so that dates such as this one are used."""
+    form = _FORM.match(first.strip())
+    clear = form is None or len(form[1]) == 4 or form[2] == "."
+    how = "parts" if clear else "parts-dmy or parts-mdy (which comes first, day or month)"
+    return f"say --dates {how} for year, month, weekday and days since 1970"
+
+
 def with_date_parts(
     table: pd.DataFrame, how: Dates, *, keep: Iterable[str] = (), wanted: Iterable[str] = (), say: Say = unsaid
 ) -> pd.DataFrame:

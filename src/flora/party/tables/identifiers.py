@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from flora.party.tables.dates import is_date_part
+
 FEWEST = 20  # values: in fewer, that all differ says little
 CODE = re.compile(
     r"zip|plz|post(al)?_?code|postcode|area_?code|phone|telephone|fax|mobile|iban|ssn|mrn|fips|siret|nhs|isbn|"
@@ -44,6 +46,8 @@ def suspicion(values: "pd.Series[Any]") -> str | None:
 def _whole(values: "pd.Series[Any]") -> Any:
     """Return a column's numbers, if they all are whole; None for other columns."""
     present = values.dropna()
+    if is_date_part(str(values.name)):  # the days of a diary all differ, and are quantities
+        return None
     if not pd.api.types.is_numeric_dtype(present) or pd.api.types.is_bool_dtype(present) or present.empty:
         return None
     numbers = present.to_numpy(dtype=float)

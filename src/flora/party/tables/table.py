@@ -11,7 +11,7 @@ from flora.errors import DataError
 from flora.models.rows import Rows, category_of, counted, encode, feature_numbers, listed
 from flora.party.tables.cells import dressed_numbers, nearly_numeric
 from flora.party.tables.database import is_database, name_of_database
-from flora.party.tables.dates import are_dates, with_date_parts
+from flora.party.tables.dates import are_dates, parts_advice, with_date_parts
 from flora.party.tables.file import read_table
 from flora.party.tables.format import Say, TableFormat, unsaid
 from flora.party.tables.identifiers import identifier
@@ -239,8 +239,9 @@ def _kind_of(name: str, present: "pd.Series[Any]") -> Kind:
     if is_numeric(present):
         return "numeric"
     if are_dates(present):
-        advice = f"say --dates parts for year, month, weekday and days since 1970, or --drop {name}"
-        raise UnfitError(Problem(name, f"dates are not supported, got {str(present.iloc[0])!r:.40}", advice))
+        first = str(present.iloc[0])
+        advice = f"{parts_advice(first)}, or --drop {name}"
+        raise UnfitError(Problem(name, f"dates are not supported, got {first!r:.40}", advice))
     if present.dtype == object and not present.map(pd.api.types.is_scalar).all():
         what = f"a value is a number, a bool or a text, got {present.iloc[0]!r:.40}"
         raise UnfitError(Problem(name, what, f"--drop {name}"))

@@ -1,6 +1,8 @@
 """What several tests share: small tables, and the parties made from them."""
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 
-from flora.core.collective import Collective, Integers
+from flora.core.collective import Alone, Collective, Integers, PassesOn
 from flora.party.gate import Gate
 from flora.party.party import Party
 from flora.party.tables.table import Table
@@ -19,24 +21,27 @@ settings.register_profile("no deadline", deadline=None)  # a busy machine is no 
 settings.load_profile("no deadline")
 
 
-class PassesOn:
-    """A party's end of a collective that stands before another; who inherits says what it does on the way."""
+@dataclass(frozen=True)
+class Recorder(PassesOn):
+    """A party's end of a collective that remembers what the party sent."""
 
-    inner: Collective
-
-    @property
-    def rank(self) -> int:
-        """The other's rank."""
-        return self.inner.rank
-
-    @property
-    def size(self) -> int:
-        """The other's size."""
-        return self.inner.size
+    inner: Collective = field(default_factory=Alone)
+    sums: list[Integers] = field(default_factory=list)
+    gathered: list[bytes] = field(default_factory=list)
 
     def add_integers(self, values: Integers) -> Integers:
-        """The other's sum."""
+        self.sums.append(np.array(values))
         return self.inner.add_integers(values)
+
+    def allgather(self, data: bytes) -> Sequence[bytes]:
+        self.gathered.append(data)
+        return self.inner.allgather(data)
+
+    def check(self, rows: int) -> None:
+        """Raise unless sums were sent, and sums alone, of which none has an entry per row."""
+        assert self.sums
+        assert not self.gathered
+        assert all(rows not in values.shape and values.dtype == np.int64 for values in self.sums)
 
 
 SVM_SPACE = SearchSpace.from_json(

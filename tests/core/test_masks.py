@@ -2,7 +2,6 @@
 
 import hmac
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -15,11 +14,11 @@ from cryptography.hazmat.primitives.ciphers.modes import CTR
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flora.core.collective import Collective, Integers
+from flora.core.collective import Collective, Integers, PassesOn
 from flora.core.masks import BLOCK, FreshSigner, MaskedCollective, Masking, _mask
 from flora.core.threads import in_step
 from flora.errors import CollectiveError
-from tests.conftest import PassesOn
+from tests.conftest import Recorder
 
 NAMES = ("a", "b", "c")
 SIGNERS = FreshSigner.for_each(NAMES)
@@ -64,29 +63,12 @@ def test_what_is_not_contiguous_keeps_its_shape() -> None:
     assert added([table.T, table.T])[0].tolist() == (2 * table.T).tolist()
 
 
-@dataclass(frozen=True)
-class Recorded(PassesOn):
-    """A line that keeps what a party sent."""
-
-    inner: Collective
-    sums: list[Integers] = field(default_factory=list)
-    gathered: list[bytes] = field(default_factory=list)
-
-    def add_integers(self, values: Integers) -> Integers:
-        self.sums.append(values.copy())
-        return self.inner.add_integers(values)
-
-    def allgather(self, data: bytes) -> Sequence[bytes]:
-        self.gathered.append(data)
-        return self.inner.allgather(data)
-
-
-def recorded(calls: Share) -> list[Recorded]:
+def recorded(calls: Share) -> list[Recorder]:
     """Return what each party sent while it made some calls."""
-    lines: list[Recorded] = []
+    lines: list[Recorder] = []
 
     def share(line: Collective) -> None:
-        lines.append(Recorded(line))
+        lines.append(Recorder(line))
         calls(Masking(NAMES, SIGNERS[NAMES[line.rank]]).begin(lines[-1], "train"))
 
     in_step([share] * 3)

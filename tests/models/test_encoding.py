@@ -1,19 +1,18 @@
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flora.core.collective import Alone, Collective, Integers
+from flora.core.collective import Alone, Collective
 from flora.core.threads import in_step
 from flora.errors import DataError, InputError
 from flora.models.encoding import Encoding, fit_encoding
 from flora.models.rows import Rows
 from flora.problem.schema import Column, Schema
-from tests.conftest import PassesOn
+from tests.conftest import Recorder
 
 NAN = float("nan")
 SCHEMA = Schema(
@@ -40,26 +39,6 @@ ROWS = Rows(
     np.array([0, 1, 0, 1]),
     SCHEMA,
 )
-
-
-@dataclass(frozen=True)
-class Recorder(PassesOn):
-    """A party's end of a collective that remembers what the party sent."""
-
-    inner: Collective = field(default_factory=Alone)
-    sent: list[Integers] = field(default_factory=list)
-
-    def add_integers(self, values: Integers) -> Integers:
-        self.sent.append(np.array(values))
-        return self.inner.add_integers(values)
-
-    def allgather(self, data: bytes) -> Sequence[bytes]:
-        raise AssertionError(f"bytes are not sums: {data[:20]!r}")
-
-    def check(self, rows: int) -> None:
-        """Raise unless something was sent, and nothing has an entry per row."""
-        assert self.sent
-        assert all(rows not in values.shape and values.dtype == np.int64 for values in self.sent)
 
 
 def random_rows(rows: int, seed: int) -> Rows:
@@ -134,7 +113,7 @@ def test_no_extreme_of_a_public_range_leaves() -> None:
             )
 
         in_step([share, share])
-        return [values.shape for values in ends[0].sent]
+        return [values.shape for values in ends[0].sums]
 
     public = shapes(Column("x", "numeric", low=0.0, high=10.0))
     assert public[0] == (2,)  # present and missing, then the sum of what is scaled

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flora.core.collective import Alone, Collective, Floats, Integers
+from flora.core.collective import Alone, Collective, Floats, Integers, PassesOn
 from flora.core.threads import in_step
 from flora.errors import DataError
 from flora.models.sums import added, fixed_point_sum, from_first, largest, pooled_sum, pooled_sums
-from tests.conftest import PassesOn
 
 ANY = st.floats(allow_nan=False, allow_infinity=False, width=64)
 

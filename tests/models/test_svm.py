@@ -17,7 +17,7 @@ from flora.models.family import ModelFamily
 from flora.models.rows import Rows
 from flora.models.svm import FourierFeatures, SupportVectorModel, SupportVectors
 from flora.problem.schema import Column, Schema
-from tests.models.test_encoding import Recorder
+from tests.conftest import Recorder
 
 SVM = SupportVectors(features=200)  # fewer than usual: the same code, in less time
 FAMILY: ModelFamily = SVM  # the type checker holds it to the contract
@@ -100,7 +100,7 @@ def test_no_step_follows_rounding_errors() -> None:
     def steps(tol: float) -> int:
         recorder = Recorder()
         SVM.train({**CONFIG, "tol": tol}, blobs(2), recorder, 7)
-        return sum(values.shape == (201 * 202 // 2 + 1,) for values in recorder.sent)  # a Hessian for each step
+        return sum(values.shape == (201 * 202 // 2 + 1,) for values in recorder.sums)  # a Hessian for each step
 
     assert steps(1e-15) == steps(1e-9) < 20
 
@@ -195,7 +195,7 @@ def test_bounds_of_sums_hold_so_that_nothing_is_added_up_twice(config: dict[str,
     def party(share: NDArray[np.intp], collective: Collective) -> None:
         recorder = Recorder(collective)
         SVM.train({**CONFIG, **config}, rows.take(share), recorder, 7)
-        large = [len(values) for values in recorder.sent if values.ndim == 1 and len(values) > 200]
+        large = [len(values) for values in recorder.sums if values.ndim == 1 and len(values) > 200]
         heard.append([size for size in large if size != 201])  # but for what the first computes
 
     in_step([lambda c, s=share: party(s, c) for share in np.array_split(np.arange(len(rows)), 3)])  # type: ignore[misc]

@@ -66,13 +66,10 @@ class Alone:
         return [data]
 
 
-@dataclass
-class Followed:
-    """A collective of a training that somebody follows at this end; nothing of that is sent to the others."""
+class PassesOn:
+    """A party's end of a collective that stands before another; who inherits says what it does on the way."""
 
     inner: Collective
-    told: Callable[[int, int], None]  # of the iterations done, and of how many there are at most: 0, if nobody knows
-    done: int = 0
 
     @property
     def rank(self) -> int:
@@ -89,8 +86,17 @@ class Followed:
         return self.inner.add_integers(values)
 
     def allgather(self, data: bytes) -> Sequence[bytes]:
-        """Return every party's bytes."""
+        """Return every party's bytes, in the order of the ranks."""
         return self.inner.allgather(data)
+
+
+@dataclass
+class Followed(PassesOn):
+    """A collective of a training that somebody follows at this end; nothing of that is sent to the others."""
+
+    inner: Collective
+    told: Callable[[int, int], None]  # of the iterations done, and of how many there are at most: 0, if nobody knows
+    done: int = 0
 
 
 def iteration_done(collective: Collective, most: int = 0) -> None:

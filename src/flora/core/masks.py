@@ -37,7 +37,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from flora.core.codec import read, to_document
-from flora.core.collective import Collective, Integers
+from flora.core.collective import Collective, Integers, PassesOn
 from flora.core.documents import parse
 from flora.errors import CollectiveError, InputError
 
@@ -102,7 +102,7 @@ class Masking:
 
 
 @dataclass
-class MaskedCollective:
+class MaskedCollective(PassesOn):
     """A party's end of a collective whose sums leave under masks; what is gathered is everybody's, as it is."""
 
     inner: Collective
@@ -110,16 +110,6 @@ class MaskedCollective:
     check: bytes = field(repr=False)  # the key of the check words
     calls: int = 0
     room: Integers = field(default_factory=lambda: np.empty((2, 0), dtype=np.int64), repr=False)  # new memory is slow
-
-    @property
-    def rank(self) -> int:
-        """This party's rank."""
-        return self.inner.rank
-
-    @property
-    def size(self) -> int:
-        """The number of parties."""
-        return self.inner.size
 
     def add_integers(self, values: Integers) -> Integers:
         """Return the parties' elementwise sum modulo 2^64, which is checked; what leaves is masked."""
@@ -138,10 +128,6 @@ class MaskedCollective:
                 "it was changed, repeated, or lacks a party"
             )
         return total[:-1].reshape(np.shape(values))
-
-    def allgather(self, data: bytes) -> Sequence[bytes]:
-        """Return every party's bytes, in the order of the ranks."""
-        return self.inner.allgather(data)
 
     def _room(self, count: int) -> tuple[Integers, Integers]:
         """Return two arrays of so many words, whatever is in them."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from flora.core.codec import to_document
-from flora.core.collective import Collective, Integers, Masks
+from flora.core.collective import Collective, Integers, Masks, PassesOn
 from flora.core.workers import one_thread
 from flora.errors import CollectiveError, ConsentError
 from flora.party.account import SPENT, Payment, check_payment, paid_in
@@ -160,7 +160,7 @@ class Gate:
 
 
 @dataclass
-class WatchedCollective:
+class WatchedCollective(PassesOn):
     """A party's end of a collective: each call is counted, digested and in time."""
 
     inner: Collective
@@ -170,16 +170,6 @@ class WatchedCollective:
     received: int = 0
     waiting: float = 0.0  # seconds
     digest: Any = field(default_factory=hashlib.sha256)  # over all that was sent, in order
-
-    @property
-    def rank(self) -> int:
-        """This party's rank."""
-        return self.inner.rank
-
-    @property
-    def size(self) -> int:
-        """The number of parties."""
-        return self.inner.size
 
     def add_integers(self, values: Integers) -> Integers:
         """Return the parties' elementwise sum modulo 2^64."""

@@ -1,8 +1,6 @@
 """What a model may take with it when it leaves a party."""
 
 import io
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,32 +8,15 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from flora.core.archive import members_of
-from flora.core.collective import Collective, Integers
+from flora.core.collective import Collective
 from flora.core.threads import in_step
 from flora.errors import DataError
 from flora.models.estimator.family import AnyEstimator, SoftVote
 from flora.models.rows import Rows
 from flora.problem.schema import Task
 from flora.randomness import stream
-from tests.conftest import PassesOn
+from tests.conftest import Recorder
 from tests.models.estimator.test_family import FOREST, LOGISTIC, RIDGE, TREE, alone, made, with_x
-
-
-@dataclass(frozen=True)
-class Recording(PassesOn):
-    """A collective that remembers what this party sent."""
-
-    inner: Collective
-    arrays: list[Integers] = field(default_factory=list)
-    messages: list[bytes] = field(default_factory=list)
-
-    def add_integers(self, values: Integers) -> Integers:
-        self.arrays.append(values)
-        return self.inner.add_integers(values)
-
-    def allgather(self, data: bytes) -> Sequence[bytes]:
-        self.messages.append(data)
-        return self.inner.allgather(data)
 
 
 def shapes_of(archive: bytes) -> list[tuple[int, ...]]:
@@ -140,17 +121,17 @@ class TestWhatLeavesAParty:
 
     def test_with_a_prime_number_of_rows_no_array_has_that_length(self) -> None:
         family, rows = AnyEstimator.named(LOGISTIC), made(97)
-        ends: list[Recording] = []
+        ends: list[Recorder] = []
 
         def share(collective: Collective) -> SoftVote:
-            ends.append(Recording(collective))
+            ends.append(Recorder(collective))
             return family.train({}, rows, ends[-1], 0).model
 
         in_step([share, share])
         for end in ends:
-            assert len(end.arrays) > 0
-            assert all(97 not in array.shape for array in end.arrays)
-            count, model = end.messages
+            assert len(end.sums) > 0
+            assert all(97 not in array.shape for array in end.sums)
+            count, model = end.gathered
             assert count == b"97"
             shapes = shapes_of(model)
             assert (1, 4) in shapes

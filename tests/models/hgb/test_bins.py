@@ -7,12 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 
-from flora.core.collective import Alone, Collective, Floats, Integers
+from flora.core.collective import Alone, Collective, Floats, Integers, PassesOn
 from flora.core.threads import in_step
 from flora.models.hgb import bins as bins_module
 from flora.models.hgb.bins import Bins, agree_on_bins, binned_categories
 from flora.models.rows import Rows
-from tests.conftest import PassesOn
 from tests.models.hgb.tables import schema_of
 
 

@@ -8,7 +8,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
-from flora.core.collective import Alone, Collective, Integers
+from flora.core.collective import Alone, Collective, Integers, PassesOn
 from flora.core.threads import in_step
 from flora.core.workers import one_thread
 from flora.errors import SpaceError
@@ -19,7 +19,6 @@ from flora.models.hgb.model import BoostedTrees
 from flora.models.rows import Rows
 from flora.problem.schema import Column, Schema
 from flora.problem.space import Config, Value
-from tests.conftest import PassesOn
 from tests.models.hgb.tables import table, uneven
 
 HGB = GradientBoosting()

@@ -26,7 +26,7 @@ from flora.problem.schema import Column, Schema, Task
 from flora.problem.space import Config
 from flora.program.request import Request
 from flora.randomness import derived_seed
-from tests.models.test_encoding import Recorder
+from tests.conftest import Recorder
 
 MLP: ModelFamily = Perceptron()
 FAST: Config = {"hidden_layer_sizes": 50, "learning_rate_init": 0.01}
@@ -115,7 +115,7 @@ def test_parties_may_lack_classes_or_have_few_rows_or_none() -> None:
 def test_without_validation_rows_every_round_is_run_and_the_last_weights_stay() -> None:
     rows, recorder = table(load_iris, most=14), Recorder()
     model = Perceptron().train({**FAST, "max_iter": 40}, rows, recorder, 0).model
-    sums = [values for values in recorder.sent if len(values) == len(model.layers.weights) + 1]
+    sums = [values for values in recorder.sums if len(values) == len(model.layers.weights) + 1]
     assert len(sums) == 40
     assert np.corrcoef(model.layers.weights, sums[-1][:-1])[0, 1] > 1 - 1e-12  # in units of their own
 
@@ -124,7 +124,7 @@ def test_training_stops_when_validation_rows_see_no_gain() -> None:
     rows = table(load_breast_cancer)
     recorder = Recorder()
     MLP.train({**FAST, "learning_rate_init": 1e-12, "n_iter_no_change": 4}, rows, recorder, 0)
-    rounds = sum(len(values) == 3 for values in recorder.sent)
+    rounds = sum(len(values) == 3 for values in recorder.sums)
     assert rounds == 1 + 4 + 1  # the first is the best; as in scikit-learn, one more than the patience
 
 
@@ -135,7 +135,7 @@ def test_many_parties_have_more_patience_unless_a_config_says(parties: int, own:
     def rounds(collective: Collective) -> int:
         recorder = Recorder(collective)
         MLP.train({**FAST, "max_iter": 40, "learning_rate_init": 1e-12, **own}, rows, recorder, 0)
-        return sum(len(values) == 3 for values in recorder.sent)
+        return sum(len(values) == 3 for values in recorder.sums)
 
     assert set(in_step([rounds] * parties)) == {1 + patience + 1}
 
@@ -162,7 +162,7 @@ def test_what_leaves_has_no_axis_of_rows(load: Any, task: Task) -> None:
     assert len(recorders) == 2
     for recorder in recorders:
         recorder.check(67)
-        assert not any(size in values.shape for values in recorder.sent for size in (60, 7))  # kept and held rows
+        assert not any(size in values.shape for values in recorder.sums for size in (60, 7))  # kept and held rows
 
 
 def test_a_fold_that_cannot_be_split_is_scored_without_early_stopping() -> None:

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 CONTRACTS = {  # the contract test that covers each, and what picks the new one out of it
-    "surface": ("tests/aggregator/test_surface.py", "TestEverySurface and min"),
+    "surface": ("tests/aggregator/test_surface.py", "TestEverySurface and optimist"),
     "family": ("tests/models/test_contract.py", "TestEveryFamily and stump"),
     "sampler": ("tests/party/local_search/test_samplers.py", "TestEverySampler and patient"),
     "engine": ("tests/engines/test_contract.py", "TestEveryEngine and one"),

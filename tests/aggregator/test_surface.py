@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flora.aggregator.surface import SURFACES, LossSurface, check_compatible, fit_surface
+from flora.aggregator.certificate.theorem import party_surfaces
+from flora.aggregator.surface import SURFACES, LossSurface, SurfaceKind, check_compatible, fit_surface
 from flora.aggregator.surfaces.average_of_parties import AverageOfParties
 from flora.aggregator.surfaces.global_model import GlobalModel
 from flora.aggregator.surfaces.global_model_with_uncertainty import GlobalModelWithUncertainty
@@ -38,7 +39,7 @@ PARTIES = [trials_of("north", 0.2), trials_of("east", 0.8, rows=300), trials_of(
 
 
 @cache
-def fitted(name: str, regressor: str) -> LossSurface:
+def fitted(name: str, regressor: str) -> SurfaceKind:
     return fit_surface(name, PARTIES, SPACE, 5, regressor=regressor)
 
 
@@ -62,6 +63,20 @@ class TestEverySurface:
         alone = replace(PARTIES[0], trials=PARTIES[0].trials[:1])
         surface = fit_surface(name, [alone], SPACE, 5, regressor=regressor)
         assert surface(POINTS) == pytest.approx(alone.trials[0].loss)
+
+    def test_the_parties_surfaces_times_their_alpha_are_the_surface(self, name: str, regressor: str) -> None:
+        surface = fitted(name, regressor)
+        predicted = np.array([of_party(POINTS) for of_party in party_surfaces(surface, len(PARTIES))])
+        alpha = surface.alpha_of(predicted, np.random.default_rng(1).random(predicted.shape))
+        assert alpha.sum(axis=0) == pytest.approx(1)
+        assert (alpha * predicted).sum(axis=0) == pytest.approx(surface(POINTS))
+
+    def test_what_is_left_without_a_party_is_what_the_others_give(self, name: str, regressor: str) -> None:
+        ordered = sorted(PARTIES, key=lambda party: party.party)
+        for k in range(len(ordered)):
+            rest = fitted(name, regressor).without(k)
+            others = fit_surface(name, ordered[:k] + ordered[k + 1 :], SPACE, 5, regressor=regressor)
+            assert rest is None or np.array_equal(rest(POINTS), others(POINTS))
 
 
 def test_a_new_party_moves_no_other() -> None:
@@ -173,7 +188,7 @@ def test_alpha_reaches_the_surface() -> None:
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"name": "best"}, r"surface must be one of \['sgm', 'sgm\+u', 'mplm', 'aplm', 'median'\], got 'best'"),
+        ({"name": "best"}, r"surface must be one of \['sgm', .*\], got 'best'"),
         ({"regressor": "svm"}, r"regressor must be one of \['forest', 'gp'\], got 'svm'"),
         ({"weights": "size"}, r"weights must be one of \['equal', 'rows'\], got 'size'"),
         ({"alpha": 0.0}, "alpha must be a finite number > 0, got 0.0"),

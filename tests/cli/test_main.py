@@ -388,7 +388,11 @@ class TestAnswer:
         refused(answered(unknown), "scoring must be one of", "'luck'")
         regression = candidates_in(tmp_path / "r.json", replace(PLAN, task="regression", scoring="r2"))
         refused(answered(regression), "the model svm does classification, not regression")
-        refused(answered(candidates_in(tmp_path / "f.json", replace(PLAN, family="tree"))), "hgb, svm, mlp", "'tree'")
+        refused(
+            answered(candidates_in(tmp_path / "f.json", replace(PLAN, family="tree"))),
+            "the model must be hgb",
+            "'tree'",
+        )
         good = candidates_in(tmp_path / "g.json")
         refused(answered(good, "--jobs", 0), "jobs", "got 0")
         refused(answered(good, "--party", ""), "a party's name")
@@ -518,7 +522,7 @@ class TestBadInput:
             (["--send", "0"], ("send", "at least 1, got 0")),
             (["--seed", "-1"], ("seed", "-1")),
             (["--jobs", "0"], ("jobs", "got 0")),
-            (["--model", "forest"], ("hgb, svm, mlp", "'forest'")),
+            (["--model", "forest"], ("the model must be hgb", "'forest'")),
             (["--model", "no.such.module:Thing"], ("no.such.module",)),
             (["--model", "sklearn.ensemble:RandomForestClassifier"], ("--space",)),
             (["--surface", "best"], ("aplm", "'best'")),

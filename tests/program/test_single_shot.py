@@ -15,7 +15,7 @@ from flora.aggregator.evidence import Objective
 from flora.core.workers import workers
 from flora.engines.threads import in_process
 from flora.errors import DataError, FloraError, InputError, TrialsError
-from flora.models import family_of
+from flora.models import FAMILIES, family_of
 from flora.models.model_file import unpack
 from flora.outcome.explain import grown_words, past_range
 from flora.party.gate import Gate
@@ -190,7 +190,7 @@ def test_replies_are_checked_before_they_are_merged() -> None:
     [
         (
             replace(REQUEST, family="forest"),
-            "the model must be hgb, svm, mlp or package.module:Estimator, got 'forest'",
+            f"the model must be {', '.join(FAMILIES)} or package.module:Estimator, got 'forest'",
         ),
         (replace(REQUEST, scoring="accurate"), "scoring must be one of scikit-learn's scorers"),
         (replace(REQUEST, trials=0), "trials must be a whole number of at least 1, got 0"),

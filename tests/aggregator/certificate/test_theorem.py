@@ -27,7 +27,6 @@ from flora.aggregator.certificate.theorem import (
     regret_bound,
     training_error,
 )
-from flora.aggregator.surface import SurfaceKind
 from flora.aggregator.surfaces.average_of_parties import AverageOfParties
 from flora.aggregator.surfaces.global_model import GlobalModel
 from flora.aggregator.surfaces.max_of_parties import MaxOfParties
@@ -150,17 +149,6 @@ def test_alpha_of_each_surface() -> None:
     assert average.alpha_of(predicted, brace).tolist() == [[0.75, 0.75], [0.25, 0.25]]
     assert MaxOfParties((LOW, HIGH)).alpha_of(predicted, brace).tolist() == [[0, 1], [1, 0]]
     assert GlobalModel(LOW).alpha_of(predicted, brace).tolist() == [[0, 1], [1, 0]]
-
-
-@pytest.mark.parametrize(
-    "surface", [AverageOfParties((LOW, HIGH), (3.0, 1.0)), MaxOfParties((LOW, HIGH)), GlobalModel(LOW)]
-)
-def test_weighted_party_surfaces_are_the_surface(surface: SurfaceKind) -> None:
-    points = LINE.sample(np.random.default_rng(0), 20)
-    predicted = np.array([hat(points) for hat in party_surfaces(surface, 2)])
-    weights = surface.alpha_of(predicted, np.random.default_rng(1).random(predicted.shape))
-    assert weights.sum(axis=0) == pytest.approx(1)
-    assert (weights * predicted).sum(axis=0) == pytest.approx(surface(points))
 
 
 def test_a_surface_of_other_parties_is_refused() -> None:

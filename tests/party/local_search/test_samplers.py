@@ -214,5 +214,5 @@ def test_expected_improvement_has_the_known_numbers() -> None:
 
 
 def test_unknown_sampler_is_refused() -> None:
-    with pytest.raises(InputError, match=r"one of \['tpe', 'gp', 'random'\], got 'cma'"):
+    with pytest.raises(InputError, match=r"one of \['tpe', .*\], got 'cma'"):
         make_sampler("cma", 0)

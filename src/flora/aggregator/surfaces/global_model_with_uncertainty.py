@@ -4,23 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from flora.aggregator.surfaces.kinds import Learning, Undivided, merged
+from flora.aggregator.surfaces.global_model import GlobalModel
+from flora.aggregator.surfaces.kinds import Learning, merged
 from flora.problem.space import Points, SearchSpace
 from flora.problem.trials import PartyTrials
-from flora.surrogate.regressors import Losses, Regressor
+from flora.surrogate.regressors import Losses
 
 
 @dataclass(frozen=True)
-class GlobalModelWithUncertainty(Undivided):
+class GlobalModelWithUncertainty(GlobalModel):
     r"""SGM+U: :math:`\hat\ell(\theta) = f(\theta) + \alpha \cdot u(\theta)`, with :math:`u` the deviation of :math:`f`.
 
     Where parties tried little, or do not agree, :math:`u` is high and the config is held to be worse.
     """
 
     words: ClassVar[str] = "one regressor on all parties' trials together, plus its uncertainty (SGM+U)"
-    weighted: ClassVar[bool] = True
-    merged: ClassVar[bool] = True
-    regressor: Regressor
     alpha: float = 1.0
 
     @classmethod
@@ -31,7 +29,3 @@ class GlobalModelWithUncertainty(Undivided):
     def __call__(self, points: Points) -> Losses:
         r"""Return :math:`f(\theta) + \alpha \cdot u(\theta)`: (n, d) -> (n,)."""
         return self.regressor.mean(points) + self.alpha * self.regressor.deviation(points)
-
-    def error(self, points: Points) -> Losses:
-        r"""Return :math:`u(\theta)`: (n, d) -> (n,)."""
-        return self.regressor.deviation(points)

@@ -129,7 +129,7 @@ class AnyEstimator:
         encoding = fit_encoding(rows, collective)
         votes = not rows.schema.classes or len(np.unique(rows.y)) > 1
         data = self._own_model(config, rows, encoding, derived_seed(seed, "fit", collective.rank)) if votes else b""
-        counts = collective.allgather(str(len(rows) if rows.weights is None else rows.weight).encode())
+        counts = collective.allgather(f"{rows.weight:.17g}".encode())
         given = [
             (_count_of(count), model) for count, model in zip(counts, collective.allgather(data), strict=True) if model
         ]

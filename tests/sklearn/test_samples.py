@@ -37,6 +37,28 @@ def search(**options: Any) -> FloraSearchCV:
     return FloraSearchCV(LogisticRegression(max_iter=9999), C, **{**QUICK, **options})
 
 
+class TestWhatPartiesBring:
+    @pytest.mark.parametrize("nobody", [None, float("nan"), pd.NA])
+    def test_a_row_of_no_party_is_named(self, nobody: Any) -> None:
+        groups = pd.Series([*WARDS[:-1], nobody], dtype=object)
+        with pytest.raises(DataError, match="groups: each row needs a party, row 149 has"):
+            search().fit(X, y, groups=groups)
+
+    def test_parties_have_the_same_columns(self) -> None:
+        table = pd.DataFrame(X, columns=list("abcd"))
+        with pytest.raises(
+            DataError, match=r"party 'w': .* those of party 'v', \['a', 'b', 'c', 'd'\], got \['a', 'b', 'c'\]"
+        ):
+            search().fit_parties({"v": (table, y), "w": (table[["c", "b", "a"]], y)})
+        with pytest.raises(DataError, match="party 'w': its columns must be those of party 'v', 4, got 3"):
+            search().fit_parties({"v": (X, y), "w": (sparse.csr_matrix(X[:, :3]), y)})
+        pairs: Any = [(X, y), (X, y)]
+        with pytest.raises(DataError, match=r"fit_parties takes at least one party, .* got a list"):
+            search().fit_parties(pairs)
+        found = search().fit_parties({"v": (table, y), "w": (table[list("dcba")], y)})
+        assert found.n_features_in_ == 4
+
+
 class TestFolds:
     def test_a_splitter_divides_each_partys_rows(self) -> None:
         divided = dealt(Samples(X, y, SCHEMA), list(WARDS), KFold(4, shuffle=True, random_state=1))["b"]

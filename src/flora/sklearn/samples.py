@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from flora.core.rules import shown
 from flora.errors import DataError, InputError
 from flora.models.rows import Rows, joined_weights
 from flora.party.local_search.folds import Fold
@@ -154,6 +155,35 @@ def together(parts: Sequence[Samples]) -> Samples:
 def _joined(values: Sequence[Any], sizes: Sequence[int]) -> Any:
     of_rows = all(_of_rows(value, size) for value, size in zip(values, sizes, strict=True))
     return np.concatenate([np.asarray(value) for value in values]) if of_rows else values[0]
+
+
+def party_names(groups: Any) -> list[str]:
+    """Return the name of each row's party."""
+    import pandas as pd
+
+    names = list(groups)
+    missing = [row for row, group in enumerate(names) if pd.isna(group)]
+    if missing:
+        raise DataError(f"groups: each row needs a party, row {missing[0]} has {names[missing[0]]!r}")
+    return [str(group) for group in names]
+
+
+def check_columns(tables: Mapping[str, Any]) -> None:
+    """Raise unless all parties have the same columns: pandas would fill in those that one of them lacks."""
+    first = next(iter(tables))
+    for name, table in tables.items():
+        if _columns(table) != _columns(tables[first]):
+            rule = f"its columns must be those of party {first!r}, {shown(_columns(tables[first]))}"
+            raise DataError(f"party {name!r}: {rule}, got {shown(_columns(table))}")
+
+
+def _columns(table: Any) -> list[str] | int | None:
+    """Return the columns' names in order of the alphabet, or their number."""
+    names = getattr(table, "columns", None)
+    if names is not None:
+        return sorted(map(str, names))
+    shape = table.shape if hasattr(table, "shape") else np.shape(table)
+    return int(shape[1]) if len(shape) > 1 else None
 
 
 def stacked(parts: Sequence[Any]) -> Any:

@@ -30,7 +30,7 @@ from flora.sklearn.family import GivenEstimator
 from flora.sklearn.html import summary
 from flora.sklearn.progress import progress_of
 from flora.sklearn.results import Watched, failures, rows_of, several, table_of
-from flora.sklearn.samples import InMemory, Samples, dealt, draws, splitter_of, stacked
+from flora.sklearn.samples import InMemory, Samples, check_columns, dealt, draws, party_names, splitter_of, stacked
 from flora.sklearn.scorers import accepts_weights, scoring_name, scoring_of
 from flora.sklearn.spaces import user_space
 
@@ -144,12 +144,13 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
             text = f"no groups: all {count} rows are one party's, {EVERYBODY!r}; groups= names the party of each row"
             warnings.warn(text, UserWarning, stacklevel=2)
             groups = [EVERYBODY] * count
-        return self._fit(X, y, [str(group) for group in groups], self._routed("fit", params))
+        return self._fit(X, y, party_names(groups), self._routed("fit", params))
 
     def fit_parties(self, parties: Mapping[str, tuple[Any, ...]]) -> Self:
         """Tune and refit on ``{"a": (Xa, ya), "b": (Xb, yb)}``; a third member may be a dict of ``fit``'s params."""
-        if not parties:
-            raise DataError("fit_parties needs at least one party, got none")
+        if not isinstance(parties, Mapping) or not parties:
+            got = f"a {type(parties).__name__}" if parties else "none"
+            raise DataError(f'fit_parties takes at least one party, as {{"a": (Xa, ya)}}, got {got}')
         tables = {name: parties[name] for name in sorted(parties)}
         sizes = {name: len(indexable(*table[:2])[1]) for name, table in tables.items()}
         for name, size in sizes.items():
@@ -158,6 +159,7 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
         more: list[Mapping[str, Any]] = [table[2] if len(table) > 2 else {} for table in tables.values()]
         if any(set(one) != set(more[0]) for one in more):
             raise DataError(f"all parties need the same params of fit, got {[sorted(one) for one in more]}")
+        check_columns({name: table[0] for name, table in tables.items()})
         X = stacked([table[0] for table in tables.values()])
         y = np.concatenate([np.asarray(table[1]) for table in tables.values()])
         params = {key: np.concatenate([np.asarray(one[key]) for one in more]) for key in more[0]}

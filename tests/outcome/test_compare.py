@@ -48,6 +48,19 @@ def test_other_scorings_cannot_be_compared() -> None:
     assert not compare(first, tuned(["north"], EVIL)[0]).comparable
 
 
+def test_runs_of_other_tables_say_so() -> None:
+    first, _ = tuned(["north", "south"])
+    assert first.schema is not None
+    other = replace(first, schema=replace(first.schema, target="Churn"), parties=first.parties[:1])
+    found = compare(first, other)
+    assert [(line.what, line.first, line.second) for line in found.settings] == [
+        ("target", first.schema.target, "Churn"),
+        ("parties", "north, south", "north"),
+    ]
+    assert not found.comparable
+    assert compare(first, replace(first, schema=None)).comparable  # of files of trials: it is not known
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one = run_in(tmp_path / "one", tuned(["north", "south"]))
     two = run_in(tmp_path / "two", tuned(["north"], surface="mplm"))

@@ -49,7 +49,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
         if not found.settings:
             print_line("The runs have the same settings.")
         if not found.comparable:
-            print_line("Their scorings or spaces differ: gains and losses cannot be compared.")
+            print_line("Their targets, scorings or spaces differ: gains and losses cannot be compared.")
     return found.to_document()
 
 

@@ -46,7 +46,7 @@ class SideBySide:
     configs: tuple[Line, ...]  # what each recommends
     outcome: tuple[Line, ...]
     parties: tuple[Line, ...]  # each party's gain
-    comparable: bool  # whether gains are of one scoring, over one space
+    comparable: bool  # whether gains are of one target and scoring, over one space
 
     def to_document(self) -> dict[str, Any]:
         """Return all of it as JSON's types."""
@@ -57,6 +57,10 @@ class SideBySide:
 def compare(first: Result, second: Result) -> SideBySide:
     """Return two runs side by side."""
     settings = [Line(name, _text(getattr(first, name)), _text(getattr(second, name))) for name in SETTINGS]
+    targets = Line("target", *(each.schema.target if each.schema else ABSENT for each in (first, second)))
+    same_target = not targets.differs or ABSENT in (targets.first, targets.second)  # files of trials name none
+    settings += [] if same_target else [targets]
+    settings.append(Line("parties", *map(_parties, (first, second))))
     settings.append(Line("space", first.space_digest[:12], second.space_digest[:12]))
     settings.append(Line("trials", _trials(first), _trials(second)))
     return SideBySide(
@@ -64,8 +68,19 @@ def compare(first: Result, second: Result) -> SideBySide:
         _side_by_side(first.config, second.config),
         tuple(Line(name, one, _outcome(second)[name]) for name, one in _outcome(first).items()),
         _side_by_side(_gains(first), _gains(second)),
-        (first.scoring, first.positive, first.space_digest) == (second.scoring, second.positive, second.space_digest),
+        same_target and _measure(first) == _measure(second),
     )
+
+
+def _measure(result: Result) -> tuple[object, ...]:
+    """Return what a gain is measured in."""
+    return result.scoring, result.positive, result.space_digest
+
+
+def _parties(result: Result) -> str:
+    """Return the parties' names, as many as a line has room for."""
+    names = [party.name for party in result.parties]
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _outcome(result: Result) -> dict[str, str]:

@@ -115,6 +115,16 @@ class TestWholeRuns:
             assert stored.digest == party["trials_digest"]
         assert (out / document["model"]).is_file()
 
+    def test_points_in_the_names_of_files_stay_in_those_of_parties(self, flora: Run, tmp_path: Path) -> None:
+        tables = [tmp_path / "ward.1.csv", tmp_path / "ward.2.csv.gz"]
+        for k, path in enumerate(tables):
+            two_moons(60, k).to_csv(path, index=False)
+        code, out, err = flora(
+            "tune", *tables, "--target", "kind", *QUICK, "--trainings", "1", "--json", "--out", tmp_path / "run"
+        )
+        assert code == 0, err
+        assert [party["name"] for party in json.loads(out)["parties"]] == ["ward.1", "ward.2"]
+
     def test_a_run_leaves_a_page_to_look_at(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
         out = tmp_path / "run"
         assert flora("tune", *party_files, "--target", "kind", *QUICK, "--out", out)[0] == 0

@@ -93,12 +93,16 @@ class WorkOptions:
 
 
 def stem(path: str) -> str:
-    """Return a party's name by its file's, or by its database's table."""
+    """Return a party's name by its file's, or by its database's table.
+
+    >>> stem("in/St. Thomas.csv"), stem("ward.1.csv.gz"), stem("ward.2.parquet"), stem(".csv")
+    ('St. Thomas', 'ward.1', 'ward.2', '.csv')
+    """
     if "://" in path:
         from flora.party.tables.database import name_of_database
 
         return name_of_database(path)
-    return Path(path).name.split(".")[0] or Path(path).name
+    return Path(Path(path).name.removesuffix(".gz")).stem or Path(path).name
 
 
 def _space(given: str | None) -> Any:

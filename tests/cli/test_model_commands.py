@@ -56,7 +56,7 @@ class TestPredict:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(new.read_bytes())))
         assert flora("predict", run, "-")[1] == flora("predict", run, new)[1]
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
-        refused(flora("predict", run, "-"), "standard-input: the file is empty")
+        refused(flora("predict", run, "-"), "error: standard input: the file is empty")
 
     def test_categories_new_to_the_model_are_told_once(self, flora: Run, run: Path, tmp_path: Path) -> None:
         table = ward(30, 2)

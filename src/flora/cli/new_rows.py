@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flora.cli.printing import note
+from flora.errors import DataError
 from flora.party.tables.format import TableFormat
 from flora.program.result import MODEL
 
@@ -51,6 +52,9 @@ def _read(data: str, form: TableFormat) -> "pd.DataFrame":
     if data != STDIN:
         return read_table(data, form, note)
     with tempfile.TemporaryDirectory() as folder:  # a table's kind is found out from its first bytes
-        path = Path(folder) / "standard-input"
+        path = Path(folder) / "standard input"
         path.write_bytes(sys.stdin.buffer.read())
-        return read_table(path, form, note)
+        try:
+            return read_table(path, form, note)
+        except DataError as error:
+            raise DataError(str(error).replace(str(path), path.name)) from error

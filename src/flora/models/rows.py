@@ -100,7 +100,10 @@ def encode_features(table: "pd.DataFrame", schema: Schema) -> Floats:
     """Return the features as numbers: (n, d), in the schema's order of columns."""
     missing = sorted(set(schema.names) - set(table.columns))
     if missing:
-        raise DataError(f"column {missing[0]!r} is missing, columns are {listed(table.columns)}")
+        one = len(missing) == 1
+        what = f"column {missing[0]!r} is" if one else f"{len(missing)} columns are"
+        which = "" if one else f" ({listed(missing)})"
+        raise DataError(f"{what} missing{which}, columns are {listed(table.columns)}")
     columns = [_encode_column(table[column.name], column) for column in schema.columns]
     return np.column_stack(columns) if columns else np.empty((len(table), 0))
 

@@ -1,5 +1,6 @@
 import gzip
 import re
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -333,6 +334,9 @@ def test_new_rows_must_fit() -> None:
     schema = given(Column("x", "numeric"))
     with pytest.raises(DataError, match="column 'x' is missing, columns are z"):
         encode_features(pd.DataFrame({"z": [1]}), schema)
+    two = replace(schema, columns=(Column("w", "numeric"), Column("x", "numeric")))
+    with pytest.raises(DataError, match=r"2 columns are missing \(w, x\), columns are z"):
+        encode_features(pd.DataFrame({"z": [1]}), two)
     with pytest.raises(DataError, match="target 'y' is not in the table, columns are x"):
         encode(pd.DataFrame({"x": [1]}), schema)
     with pytest.raises(DataError, match=r"target 'y': 'no' is not among the classes \[0, 1\]"):

@@ -214,3 +214,14 @@ def test_the_first_stop_of_the_keyboard_leads_to_the_answer(opened: Open, files:
     assert found.evaluate("() => document.activeElement.textContent") == "Skip to the answer"
     found.keyboard.press("Enter")
     assert found.evaluate("() => location.hash") == "#answer"
+
+
+def test_the_reasons_beside_the_candidates_keep_their_room(opened: Open, tmp_path: Path) -> None:
+    names = ("max_iter", "learning_rate", "min_samples_leaf", "l2_regularization", "class_balance")
+    space = SearchSpace.from_json({name: {"type": "real", "space": "log", "range": [1e-5, 0.1]} for name in names})
+    path = tmp_path / "wide.html"
+    path.write_text(page(*tuned(["north", "south"], space)), encoding="utf-8")
+    tab = opened(path, 1280).page
+    widths = tab.eval_on_selector_all("td.words", "cells => cells.map(cell => cell.getBoundingClientRect().width)")
+    assert widths
+    assert min(widths) >= 120

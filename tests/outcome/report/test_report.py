@@ -497,3 +497,16 @@ def test_the_words_are_those_of_the_glossary() -> None:
     text = " ".join((ROOT / "docs" / "glossary.md").read_text("utf-8").split())
     for word, meaning in MEANINGS.items():
         assert f"**{word[0].upper()}{word[1:]}**: {meaning}" in text or f"**{word}**: {meaning}" in text, word
+
+
+def test_code_in_the_glossary_is_code_and_no_backtick_is_seen() -> None:
+    whole = page(*tuned(["north", "south"]))
+    assert "<code>1 - score</code>" in whole
+    assert "`" not in whole.split("<main", 1)[1].split("</main>", 1)[0]
+
+
+def test_a_surface_is_named_once() -> None:
+    whole = page(*tuned(["north", "south"], surface="mplm"))
+    sentence = whole.split("learnt from the parties&#x27; trials alone: ", 1)[1][:400]
+    assert sentence.count("MPLM</dfn>") == 1
+    assert "(MPLM)" not in sentence

@@ -20,7 +20,7 @@ class AverageOfParties:
     :math:`w_i` is the paper's :math:`1/p`, or :math:`n_i/n` by rows.
     """
 
-    words: ClassVar[str] = "the average of the parties' regressors, one for each party (APLM)"
+    words: ClassVar[str] = "the average of the parties' regressors, one for each party"
     weighted: ClassVar[bool] = True
     merged: ClassVar[bool] = False
     parts: tuple[Regressor, ...]

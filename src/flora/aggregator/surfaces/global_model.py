@@ -14,7 +14,7 @@ from flora.surrogate.regressors import Losses, Regressor
 class GlobalModel(Undivided):
     r"""SGM: :math:`\hat\ell(\theta) = f(\theta)`, with one regressor :math:`f` on the merged :math:`\cup_i E^{(i)}`."""
 
-    words: ClassVar[str] = "one regressor on all parties' trials together (SGM)"
+    words: ClassVar[str] = "one regressor on all parties' trials together"
     weighted: ClassVar[bool] = True
     merged: ClassVar[bool] = True
     regressor: Regressor

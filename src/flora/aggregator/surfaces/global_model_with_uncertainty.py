@@ -18,7 +18,7 @@ class GlobalModelWithUncertainty(GlobalModel):
     Where parties tried little, or do not agree, :math:`u` is high and the config is held to be worse.
     """
 
-    words: ClassVar[str] = "one regressor on all parties' trials together, plus its uncertainty (SGM+U)"
+    words: ClassVar[str] = "one regressor on all parties' trials together, plus its uncertainty"
     alpha: float = 1.0
 
     @classmethod

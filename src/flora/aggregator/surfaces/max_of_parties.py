@@ -17,7 +17,7 @@ from flora.surrogate.regressors import Losses, Regressor
 class MaxOfParties:
     r"""MPLM: :math:`\hat\ell(\theta) = \max_i f^{(i)}(\theta)`, the loss of the worst-off party."""
 
-    words: ClassVar[str] = "the highest of the parties' regressors, one for each party (MPLM)"
+    words: ClassVar[str] = "the highest of the parties' regressors, one for each party"
     weighted: ClassVar[bool] = False
     merged: ClassVar[bool] = False
     parts: tuple[Regressor, ...]

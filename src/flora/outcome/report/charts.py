@@ -174,7 +174,7 @@ def _region(run: SurfaceView, axis: Axis, place: int, values: Sequence[Sequence[
                 radius = 2 + 5 * math.sqrt(often / len(party))
                 at = {"cx": f"{100 * x:.4g}%", "cy": f"{100 * (1 - y):.4g}%"}
                 marks.append(element("circle", **at, r=f"{radius:.1f}", class_="dot"))
-    labels = [(y, short(name, 9)) for y, name in zip(ys, names, strict=True)] if count <= 30 else []
+    labels = [(y, short(name, 11)) for y, name in zip(ys, names, strict=True)] if count <= 30 else []
     across, words = Side(short(axis.parameter.name, 40), axis.few_ticks), "The table below has the numbers."
     height = max(90, min(20 * count, 460))
     return plot(f"region-{place}", across, Side("", labels), *uprights(run, axis), *marks, words=words, height=height)
@@ -208,8 +208,9 @@ def agreement(run: SurfaceView) -> Html:
                 cells.append(element("text", text, **middle, dy=4, text_anchor="middle", class_=kind))
     places = [(k + 0.5) * size for k in range(count)]
     shown = count <= 30
-    across = Side("", [(x, short(name, 8)) for x, name in zip(places, names, strict=True)] if count <= 10 else [])
-    up = Side("", [(1 - x, short(name, 9)) for x, name in zip(places, names, strict=True)] if shown else [])
+    below = 11 if count <= 4 else 8  # a phone has room for so many letters under each square
+    across = Side("", [(x, short(name, below)) for x, name in zip(places, names, strict=True)] if count <= 10 else [])
+    up = Side("", [(1 - x, short(name, 11)) for x, name in zip(places, names, strict=True)] if shown else [])
     words = "Rank correlation of the parties' surfaces: 1 means that they rank all configs alike."
     return plot("agreement-map", across, up, *cells, words=words, height=max(110, min(34 * count, 460)))
 

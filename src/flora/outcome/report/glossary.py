@@ -1,6 +1,6 @@
 """Our words, explained where they stand. The texts are those of docs/glossary.md, and a test holds them to it."""
 
-from flora.outcome.report.markup import Html, element, section, table
+from flora.outcome.report.markup import Html, element, join, section, table
 
 MEANINGS = {
     "hyper-parameter": "a setting of a model that training does not learn, such as the learning rate.",
@@ -36,10 +36,15 @@ MEANINGS = {
 
 def term(word: str, shown: str | None = None) -> Html:
     """Return a word of ours whose meaning shows when the reader points at it, or comes to it by the keyboard."""
-    return element("dfn", shown or word, tabindex="0", title=MEANINGS[word], class_="term")
+    return element("dfn", shown or word, tabindex="0", title=MEANINGS[word].replace("`", ""), class_="term")
 
 
 def words() -> Html:
     """Return all words with their meanings, for paper and for who looks one up."""
-    rows = [[word, meaning] for word, meaning in sorted(MEANINGS.items(), key=lambda item: item[0].lower())]
+    rows = [[word, _with_code(meaning)] for word, meaning in sorted(MEANINGS.items(), key=lambda item: item[0].lower())]
     return section("words", "Words", table("Words of this page", ["word", "meaning"], rows))
+
+
+def _with_code(text: str) -> Html:
+    """Return a text whose parts between backticks are code."""
+    return join(element("code", part) if place % 2 else part for place, part in enumerate(text.split("`")))

@@ -57,7 +57,9 @@ def table(
     """
     last = len(head) - words
     kinds = ["number" if last - numbers <= place < last else None for place in range(len(head))]
-    header = element("tr", *(element("th", cell, scope="col", class_=k) for cell, k in zip(head, kinds, strict=True)))
+    kinds[last:] = ["words"] * words
+    heads = [element("th", _breakable(cell), scope="col", class_=k) for cell, k in zip(head, kinds, strict=True)]
+    header = element("tr", *heads)
     labels = [None, *(_plain_text(cell) for cell in head[1:])]
     body = [
         element(
@@ -73,6 +75,13 @@ def table(
     kind = kind or ("cards" if len(head) > FEW_COLUMNS else "few")
     whole = element("table", element("caption", caption), element("thead", header), element("tbody", *body))
     return element("div", whole, class_=f"table {kind}", role="region", aria_label=caption, tabindex="0")
+
+
+def _breakable(cell: Any) -> Any:
+    """Return a head that may go on in a second line after each stroke of its name: max_iter."""
+    if isinstance(cell, Html) or "_" not in str(cell):
+        return cell
+    return Html("_<wbr/>".join(map(escape, str(cell).split("_"))))
 
 
 def _plain_text(cell: Any) -> str:

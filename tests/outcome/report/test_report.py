@@ -21,7 +21,7 @@ from flora.outcome.report.answer import answer, kind_of
 from flora.outcome.report.axes import axes_of
 from flora.outcome.report.certificate import certificate as section
 from flora.outcome.report.confirmation import basis
-from flora.outcome.report.evidence import agreement, cost, disclosure
+from flora.outcome.report.details import agreement, cost, disclosure
 from flora.outcome.report.glossary import MEANINGS
 from flora.outcome.report.heat import COLOURS, bands, chosen_axes, map_data, picture
 from flora.outcome.report.markup import element, script_data

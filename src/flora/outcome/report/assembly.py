@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from flora.outcome.numbers import counted
-from flora.outcome.report import evidence, private, sections
+from flora.outcome.report import details, private, sections
 from flora.outcome.report.analysis import Analysis
 from flora.outcome.report.answer import answer
 from flora.outcome.report.certificate import certificate
@@ -41,12 +41,12 @@ def page(result: Result, trials: Sequence[PartyTrials]) -> str:
         sections.evidence(result),
         sections.parties(run),
         sections.surface(run, run.slices(), drawn),
-        evidence.agreement(run),
-        evidence.importance(run),
-        evidence.cost(run),
+        details.agreement(run),
+        details.importance(run),
+        details.cost(run),
         certificate(run),
-        evidence.disclosure(run),
-        evidence.reproduction(result),
+        details.disclosure(run),
+        details.reproduction(result),
         words(),
     ]
     return _titled(result, body, {"map": drawn, "texts": trial_texts(run)})
@@ -60,7 +60,7 @@ def private_page(result: Result) -> str:
         private.sums(result),
         private.cost(result),
         private.disclosure(result),
-        evidence.reproduction(result),
+        details.reproduction(result),
         words(),
     ]
     return _titled(result, body, {"map": None, "texts": []})
@@ -76,15 +76,6 @@ def _titled(result: Result, body: Sequence[Html], data: object) -> str:
 def whole(title: str, subtitle: str, body: Html, data: object, foot: str) -> str:
     """Return a page with a title, a list of its sections beside them, and what its script needs."""
     script = part("script.js")
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy(script)),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", title),
-        element("style", Html(part("style.css"))),
-    )
     links = [
         element("li", element("a", Html(name), href=f"#{identity}")) for identity, name in HEADING.findall(str(body))
     ]
@@ -101,7 +92,21 @@ def whole(title: str, subtitle: str, body: Html, data: object, foot: str) -> str
     scripts = join([script_data("report-data", data), element("script", Html(script))])
     footer = element("footer", element("p", foot))
     inner = element("body", symbols(), skip, banner, layout, footer, scripts)
-    return f"<!DOCTYPE html>\n{element('html', head, inner, lang='en')}\n"
+    return document(title, policy(script), inner)
+
+
+def document(title: str, allowed: str, body: Html) -> str:
+    """Return a document of HTML with the style; a policy says what it is ``allowed``."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=allowed),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", title),
+        element("style", Html(part("style.css"))),
+    )
+    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
 
 
 def policy(*scripts: str, connect: str = "") -> str:

@@ -6,7 +6,7 @@ from flora.outcome.forming import Forming
 from flora.outcome.live import SILENT, Live, LiveParty, LiveStep
 from flora.outcome.numbers import counted, number
 from flora.outcome.report import charts
-from flora.outcome.report.assembly import part, policy
+from flora.outcome.report.assembly import document, part, policy
 from flora.outcome.report.heat import chosen_axes, colour_key, drawn_map, map_data
 from flora.outcome.report.markup import Html, element, join, table
 from flora.outcome.report.plot import symbols
@@ -20,15 +20,6 @@ WAITING = "No run goes on there now. This page shows one as soon as it begins it
 def live_page(name: str) -> str:
     """Return the empty page, which asks its own server, and nobody else, how far the run is."""
     script = part("live.js")
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy(script, connect="; connect-src 'self'")),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", f"{name}: FLoRA, under way"),
-        element("style", Html(part("style.css"))),
-    )
     body = element(
         "body",
         symbols(),
@@ -39,7 +30,7 @@ def live_page(name: str) -> str:
         element("noscript", element("p", "This page needs JavaScript: it asks every second how far the run is.")),
         element("script", Html(script)),
     )
-    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
+    return document(f"{name}: FLoRA, under way", policy(script, connect="; connect-src 'self'"), body)
 
 
 def line(live: Live | None) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from flora.outcome.explain import private_words
 from flora.outcome.numbers import counted, number, with_error
 from flora.outcome.report.confirmation import train_rows
-from flora.outcome.report.evidence import MASKS, STEPS, schema_rows
+from flora.outcome.report.details import left, schema_rows, timing
 from flora.outcome.report.markup import Html, element, section, table
 from flora.problem.privacy import Ledger
 from flora.program.result import PrivateResult, Result
@@ -49,11 +49,9 @@ def ledger_table(ledger: Ledger) -> Html:
 
 def cost(result: Result) -> Html:
     """Return what the run cost in time and trials."""
-    steps = [[STEPS.get(step, step), f"{value:.1f}"] for step, value in result.seconds.items()]
-    timing = [table("Seconds of each step, over all parties", ["step", "seconds"], steps, numbers=1)] if steps else []
     each = counted(result.parties[0].trials if result.parties else 0, "trial")
     asked = f"Each of {counted(len(result.parties), 'party', 'parties')} was asked for {each}."
-    return section("cost", "Cost", element("p", asked), *timing)
+    return section("cost", "Cost", element("p", asked), *timing(result))
 
 
 def _survey_words(found: PrivateResult | None) -> str:
@@ -74,16 +72,5 @@ def disclosure(result: Result) -> Html:
         words = f"of gains at {counted(len(result.candidates), 'config')}, and of squares at the best of each"
         rows.append(["confirm-privately", "sums over all parties", words])
     rows += train_rows(result)
-    if result.notes:
-        rows.append(["any", "notes", "the sentences under the answer"])
-    names = ", ".join(party.name for party in result.parties)
-    return section(
-        *("disclosure", "What left each party"),
-        element("p", f"The same fields left each of the {len(result.parties)} parties: {names}."),
-        table("Field by field", ["step", "field", "in this run"], rows),
-        element(
-            "p",
-            "Rows, predictions, the text of errors, and pairs of hyper-parameters and losses did not leave a party.",
-            MASKS,
-        ),
-    )
+    kept = "Rows, predictions, the text of errors, and pairs of hyper-parameters and losses did not leave a party."
+    return left(result, [party.name for party in result.parties], rows, kept)

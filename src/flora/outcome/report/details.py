@@ -1,7 +1,8 @@
-"""The second half of a report: agreement, importance, cost, what left each party, how to do it again."""
+"""The details of a run: how far parties agree, what matters, the cost, what left each party, how to do it again."""
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,6 @@ def cost(run: Analysis) -> Html:
     entries = {entry.name: entry for entry in run.result.parties}
     tried = sum(entry.trials + entry.failed_trials for entry in run.result.parties)
     sizes = {party.party: len(party.to_json().encode()) for party in run.trials}
-    seconds = run.result.seconds
     trained = len(run.result.trainings)
     saved = (
         f"{counted(tried, 'trial')} were made inside {counted(len(run.trials), 'party', 'parties')}. "
@@ -136,9 +136,6 @@ def cost(run: Analysis) -> Html:
     )
     left = f"As trials, {bytes_words(sum(sizes.values()))} left the parties in all."
     rows = [[n, entries[n].trials, entries[n].failed_trials, f"{size:,}"] for n, size in sizes.items()]
-    steps = [[STEPS.get(step, step), f"{value:.1f}"] for step, value in seconds.items()]
-    caption = "Seconds of each step, over all parties"
-    timing = [table(caption, ["step", "seconds"], steps, numbers=1)] if steps else []
     each = table(
         "Trials and bytes of each party", ["party", "trials", "failed", "bytes of its trials"], rows, numbers=3
     )
@@ -146,12 +143,19 @@ def cost(run: Analysis) -> Html:
         *("cost", "Cost"),
         element("p", saved),
         element("p", left, " What the training exchanged, sums over all parties, is not counted here." * bool(trained)),
-        *timing,
+        *timing(run.result),
         folded("Trials and bytes of each party", each),
     )
 
 
-STEPS = {
+def timing(result: Result) -> list[Html]:
+    """Return how long each step took, where that is known."""
+    steps = [[_STEPS.get(step, step), f"{value:.1f}"] for step, value in result.seconds.items()]
+    caption = "Seconds of each step, over all parties"
+    return [table(caption, ["step", "seconds"], steps, numbers=1)] if steps else []
+
+
+_STEPS = {
     "describe": "describe the columns",
     "search": "search locally",
     "confirm": "confirm on fresh folds",
@@ -163,7 +167,7 @@ STEPS = {
 }
 
 
-MASKS = (
+_MASKS = (
     " Between machines a party's share of a sum leaves under masks: the aggregator sees the sum over all parties, "
     "and each party's audit log says with whom it added up."
 )
@@ -179,14 +183,18 @@ def disclosure(run: Analysis) -> Html:
         rows += [["certify", "sketch", words]]
         rows += [["certify", "curves: rows, loss, error", "of the default and the recommendation, on fewer rows"]]
     rows += train_rows(result)
-    if result.notes:
-        rows += [["any", "notes", "the sentences under the answer"]]
-    names = ", ".join(party.party for party in run.trials)
+    kept = "Rows, predictions and the text of errors did not leave a party."
+    return left(result, [party.party for party in run.trials], rows, kept)
+
+
+def left(result: Result, names: Sequence[str], rows: Sequence[Sequence[Any]], kept: str) -> Html:
+    """Return the fields that left each of these parties, and what was ``kept``."""
+    notes = [["any", "notes", "the sentences under the answer"]] if result.notes else []
     return section(
         *("disclosure", "What left each party"),
-        element("p", f"The same fields left each of the {len(run.trials)} parties: {names}."),
-        table("Field by field", ["step", "field", "in this run"], rows),
-        element("p", "Rows, predictions and the text of errors did not leave a party.", MASKS),
+        element("p", f"The same fields left each of the {len(names)} parties: {', '.join(names)}."),
+        table("Field by field", ["step", "field", "in this run"], [*rows, *notes]),
+        element("p", kept, _MASKS),
     )
 
 

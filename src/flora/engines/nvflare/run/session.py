@@ -114,10 +114,13 @@ class Session:
     @contextmanager
     def result(self, job: str) -> Iterator[Path | None]:
         """Fetch what a run left; the folder is there until the block ends, None where the run left nothing."""
-        with TemporaryDirectory() as folder:
-            location = self._call(lambda: self.api.download_job_result(job, folder))
-            found = sorted(Path(location).rglob(f"{RESULT}/outcome.json")) if location else []
+        from flora.engines.nvflare.guard.downloads import fetched
+
+        location = self._call(lambda: fetched(self.api, job))
+        found = sorted(location.rglob(f"{RESULT}/outcome.json"))
+        try:
             yield found[0].parent if found else None
+        finally:
             shutil.rmtree(location, ignore_errors=True)
 
     def _call(self, command: Any) -> Any:
@@ -127,6 +130,8 @@ class Session:
         try:
             with _quiet():
                 return command()
+        except FloraError:
+            raise
         except (AuthorizationError, InvalidJobDefinition) as error:
             raise FloraError(f"the aggregator refused: {error!s:.300}") from error
         except Exception as error:
@@ -140,6 +145,9 @@ def session(kit: Kit, seconds: float = 10.0) -> Iterator[Session]:
     from nvflare.fuel.flare_api.api_spec import AuthenticationError
     from nvflare.fuel.flare_api.flare_api import new_secure_session
 
+    from flora.engines.nvflare.guard.downloads import keep_downloads_within
+
+    keep_downloads_within()
     scientist = kit.scientist
     logging.getLogger("nvflare").setLevel(logging.CRITICAL)
     with _no_cell_left():

@@ -55,6 +55,20 @@ def test_a_flood_of_different_ones_fills_nothing(alarm: Alarm) -> None:
     assert written(alarm)[-1] == f"the last: no ({3000 - MOST} more refusals since the last line)"
 
 
+def test_a_long_log_is_read_once(alarm: Alarm, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of a stranger's lines would else cost more than the one before: a second of them all, at 20,000."""
+    reads: list[Path] = []
+
+    def counted(path: Path) -> Any:
+        reads.append(path)
+        return verify(path)
+
+    monkeypatch.setattr("flora.party.audit.verify", counted)
+    for number in range(5):
+        alarm.refused(f"message {number}", "no")
+    assert (len(written(alarm)), len(reads)) == (5, 1)
+
+
 def test_what_a_stranger_writes_is_one_harmless_line(alarm: Alarm) -> None:
     alarm.refused("\x1b[2Jevil\nline\u202e" + "x" * 10_000, "no")
     assert "\n" not in written(alarm)[0]

@@ -48,6 +48,7 @@ class Alarm:
     clock: Callable[[], float] = time.monotonic
     _quota: Quota = field(default_factory=Quota)
     _lock: Any = field(default_factory=Lock)
+    _log: AuditLog | None = None  # opened once: that reads the whole file, which strangers can make long
 
     def refused(self, what: str, why: str) -> None:
         """Make a refusal known. It never raises: what was refused stays refused."""
@@ -66,7 +67,8 @@ class Alarm:
 
     def _write(self, text: str) -> None:
         try:
-            AuditLog(self.kit.state / "audit.jsonl").record("refused", "nobody", b"", text)
+            self._log = self._log or AuditLog(self.kit.state / "audit.jsonl")
+            self._log.record("refused", "nobody", b"", text)
         except (FloraError, OSError) as error:
             self._say(f"the audit log could not be written: {one_line(str(error)[:MOST_TEXT])}")
         self._say(f"refused {text}")

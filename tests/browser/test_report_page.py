@@ -218,7 +218,8 @@ def test_the_first_stop_of_the_keyboard_leads_to_the_answer(opened: Open, files:
 
 def test_the_reasons_beside_the_candidates_keep_their_room(opened: Open, tmp_path: Path) -> None:
     names = ("max_iter", "learning_rate", "min_samples_leaf", "l2_regularization", "class_balance")
-    space = SearchSpace.from_json({name: {"type": "real", "space": "log", "range": [1e-5, 0.1]} for name in names})
+    real = {"type": "real", "space": "log", "range": [1e-5, 0.1], "default": 0.001}
+    space = SearchSpace.from_json(dict.fromkeys(names, real))
     path = tmp_path / "wide.html"
     path.write_text(page(*tuned(["north", "south"], space)), encoding="utf-8")
     tab = opened(path, 1280).page

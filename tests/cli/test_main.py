@@ -494,6 +494,18 @@ class TestBadInput:
         refused(flora(*alone), "party 'calm' has one class only: it cannot search")
         assert not (tmp_path / "t.json").exists()
 
+    def test_counts_are_taken_for_classes_with_a_note_that_names_all_parties(self, flora: Run, tmp_path: Path) -> None:
+        tables = [tmp_path / f"{name}.csv" for name in "ab"]
+        for k, path in enumerate(tables):
+            two_moons(40, k).assign(kind=[0, 1, 2, 3] * 10, odd=1).to_csv(path, index=False)
+        command = ("tune", *tables, "--target", "kind", *QUICK, "--trainings", "1", "--json", "--out", tmp_path / "run")
+        notes = json.loads(flora(*command)[1])["notes"]
+        assert "'kind': its 4 whole numbers are taken for classes; --task regression predicts a quantity" in notes
+        assert "a, b: one value only in column 'odd'" in notes
+        for path in tables:
+            two_moons(40, 1).assign(kind=[*range(3), *[3] * 37]).to_csv(path, index=False)
+        refused(flora(*command[:-1], tmp_path / "other"), "no party can search", "say --task regression if the target")
+
     def test_a_constant_column_and_another_order_are_no_errors(
         self, flora: Run, party_files: list[Path], tmp_path: Path
     ) -> None:
@@ -501,7 +513,7 @@ class TestBadInput:
             pd.read_csv(path).assign(site=1).to_csv(path, index=False)
         code, printed, err = flora("tune", *party_files, "--target", "kind", *QUICK, "--out", tmp_path / "run")
         assert code == 0
-        assert err.count("north: one value only in column 'site'") == 1
+        assert err.count("north, south, west: one value only in column 'site'") == 1
         assert "note: north" not in printed
         assert "The federated model was trained" in printed.splitlines()[-1]  # the answer stands last
 

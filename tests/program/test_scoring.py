@@ -11,7 +11,7 @@ from flora.engines.threads import in_process
 from flora.errors import InputError
 from flora.models.model_file import unpack
 from flora.outcome.evaluation import evaluate
-from flora.problem.schema import Column, Schema
+from flora.problem.schema import Column, Label, Schema, Task
 from flora.program.drive import drive
 from flora.program.request import Request
 from flora.program.result import result_of
@@ -23,6 +23,7 @@ from flora.program.scoring import (
     check_scoring,
     positive_class,
     scoring_notes,
+    target_notes,
 )
 from flora.program.single_shot import Outcome, single_shot
 from tests.conftest import gate, two_moons
@@ -157,3 +158,20 @@ def test_scorings_that_know_no_weights_are_scikit_learns_and_refused_with_weight
     with pytest.raises(InputError, match=r"'neg_max_error' knows no weights, and rows count by 'w'"):
         check_scoring("neg_max_error", weighted)
     assert scoring_notes("r2", weighted) == ("rows count by 'w', in trainings and in scores",)
+
+
+@pytest.mark.parametrize(
+    ("classes", "task", "said"),
+    [
+        ((0, 1, 2), None, True),
+        ((0, 1), None, False),
+        (("a", "b", "c"), None, False),
+        ((0, 1, 2), "classification", False),
+    ],
+)
+def test_whole_numbers_taken_for_classes_are_said(classes: tuple[Label, ...], task: Task | None, said: bool) -> None:
+    notes = target_notes(Schema("grade", "classification", (Column("x", "numeric"),), classes), task)
+    assert bool(notes) == said
+    assert not said or notes == (
+        "'grade': its 3 whole numbers are taken for classes; --task regression predicts a quantity",
+    )

@@ -20,7 +20,7 @@ from flora.problem.path import fits_in, path_of
 from flora.problem.plan import SearchPlan
 from flora.problem.trials import PartyTrials, check_party_name
 from flora.program.request import Request
-from flora.program.scoring import check_scoring, positive_class, scoring_notes
+from flora.program.scoring import check_scoring, positive_class, scoring_notes, target_notes
 
 if TYPE_CHECKING:
     from flora.party.party import Party  # what sees rows is imported where a command runs
@@ -88,7 +88,8 @@ def _step(party: "Party", request: Request) -> tuple[Search, tuple[str, ...]]:
     plan = replace(plan, positive=positive_class(request.positive, plan.scoring, schema))
     chosen = schema.with_positive(plan.positive)
     notes = scoring_notes(plan.scoring, chosen, chosen=plan.positive is not None)
-    return Search(plan, request.schema), (*notes, *described.notes)
+    asked_for = schema.task if request.schema else request.task
+    return Search(plan, request.schema), (*target_notes(schema, asked_for), *notes, *described.notes)
 
 
 def _show(found: PartyTrials, plan: SearchPlan, notes: Sequence[str], out: Path, storage: Path) -> None:

@@ -3,7 +3,7 @@
 from difflib import get_close_matches
 
 from flora.errors import InputError
-from flora.problem.schema import Label, Schema
+from flora.problem.schema import Label, Schema, Task
 
 OF_CLUSTERS = frozenset(
     {
@@ -68,6 +68,22 @@ def positive_class(asked: Label | None, scoring: str, schema: Schema) -> Label |
     if not found:
         raise InputError(f"the positive class must be one of {list(classes)}, got {asked!r:.80}")
     return found[0]
+
+
+def may_be_quantity(schema: Schema | None) -> bool:
+    """Return whether the classes are whole numbers, more than two: grades, or counts."""
+    labels = schema.classes if schema else ()
+    return len(labels) > 2 and all(type(label) is int for label in labels)
+
+
+def target_notes(schema: Schema, task: Task | None) -> tuple[str, ...]:
+    """Return what the user should know of a target whose ``task`` nobody has named."""
+    if task is not None or not may_be_quantity(schema):
+        return ()
+    count = len(schema.classes)
+    return (
+        f"{schema.target!r}: its {count} whole numbers are taken for classes; --task regression predicts a quantity",
+    )
 
 
 def scoring_notes(scoring: str, schema: Schema, *, chosen: bool = False) -> tuple[str, ...]:

@@ -38,7 +38,9 @@ from flora.problem.trials import PartyTrials
 from flora.program.drive import Program, asked
 from flora.program.private import confirm_privately, search_privately
 from flora.program.request import Families, Request
-from flora.program.scoring import check_scoring, positive_class, scoring_notes
+from flora.program.scoring import check_scoring, may_be_quantity, positive_class, scoring_notes, target_notes
+
+NAMED = 5  # parties, in a note
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,28 @@ def recommend(request: Request, families: Families = family_of) -> Program[Outco
     found, comparison, trainings = yield from compare(found, plan, schema, request)
     certificate = (yield from bound(found, plan, schema, request)) if request.certificate else None
     replies: list[Reply] = [*described, *searched]
-    notes = tuple(f"{reply.party}: {note}" for reply in replies for note in reply.notes)
-    notes = (*scoring_notes(plan.scoring, schema, chosen=plan.positive is not None), *notes)
+    notes = notes_of([(reply.party, note) for reply in replies for note in reply.notes])
+    asked_for = schema.task if request.schema or families is not family_of else request.task
+    of_all = scoring_notes(plan.scoring, schema, chosen=plan.positive is not None)
+    notes = (*target_notes(schema, asked_for), *of_all, *notes)
     return Outcome(found, plan, schema, trainings, b"", notes, certificate, comparison)
+
+
+def notes_of(parties: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return each note once, after the names of the parties that it is about.
+
+    >>> notes_of([("a", "no value at all"), ("b", "one class"), ("c", "no value at all")])
+    ('a, c: no value at all', 'b: one class')
+    """
+    about: dict[str, list[str]] = {}
+    for party, note in parties:
+        about.setdefault(note, []).append(party)
+    return tuple(f"{_names(found)}: {note}" for note, found in about.items())
+
+
+def _names(parties: Sequence[str]) -> str:
+    more = f" and {len(parties) - NAMED} more" if len(parties) > NAMED else ""
+    return ", ".join(parties[:NAMED]) + more
 
 
 def search(
@@ -100,7 +121,10 @@ def search(
     replies = yield from asked(Search(plan, schema), SearchReply)
     trials = [_checked(reply.trials, plan) for reply in replies if reply.trials]
     if not trials:
-        raise InputError("no party can search: " + "; ".join(f"{r.party!r} {', '.join(r.notes)}" for r in replies))
+        quantity = "; say --task regression if the target is a quantity" if may_be_quantity(schema) else ""
+        raise InputError(
+            "no party can search: " + "; ".join(f"{r.party!r} {', '.join(r.notes)}" for r in replies) + quantity
+        )
     return aggregate(trials, request.surface, plan.seed, family), replies
 
 

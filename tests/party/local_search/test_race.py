@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from flora.party.local_search.race import Goal, Leader
+from flora.party.local_search.race import SHARP, Goal, Leader
 
 FOLDS = (0.20, 0.30, 0.10, 0.20)
 
@@ -87,6 +87,15 @@ class TestGoal:
     def test_a_fit_that_would_not_come_near_the_leader_is_lost(self) -> None:
         assert self.lost(0.5, 0.48, 0.46, 0.45)
         assert self.lost(0.5, 0.5, 0.5, 0.5)
+
+    def test_in_a_sharp_race_it_must_fall_fast_enough_lately(self) -> None:
+        once_fast = (0.4, 0.25, 0.25, 0.25)
+        assert not self.lost(*once_fast)
+        assert Goal("trees", 0.1, 0.01, SHARP).is_lost(self.stops, once_fast, 320)
+        assert not Goal("trees", 0.1, 0.01, SHARP).is_lost(self.stops, (0.5, 0.4, 0.3, 0.2), 320)
+
+    def test_in_a_sharp_race_one_step_that_stood_still_is_forgiven(self) -> None:
+        assert not Goal("trees", 0.1, 0.01, SHARP).is_lost(self.stops, (0.5, 0.4, 0.2, 0.2), 160)
 
     def test_a_fit_that_has_turned_is_lost(self) -> None:
         assert self.lost(0.14, 0.1, 0.12, 0.13)

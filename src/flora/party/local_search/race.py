@@ -5,13 +5,13 @@ are hard for everybody, and the one of them with the lowest loss is the leader. 
 the leader would have there decide whether the other folds are worth it. No clock decides, and no number of jobs.
 
 The same holds on a fit's own way: one that passes through numbers of trees is left where it has turned, or where it
-would not come near the leader even if its loss fell faster than ever before. Its later stops then have no loss.
+would not come near the leader even if its loss fell on as fast as before. Its later stops then have no loss.
 
 A config that was not finished still has a loss that can be compared: the leader's, plus the mean difference to it on
 the folds that it has. Its error is that of so few folds.
 
 Where a few folds hold rows enough, all configs race on these alone, and more sharply: who is left behind there is not
-lost, for in the end the best one by what was seen is measured on all folds, until the best one has them (finals.py).
+lost, for in the end the best one by what was seen gets fold after fold, until the best one has them all (finals.py).
 """
 
 import math
@@ -37,12 +37,14 @@ class Rules:
         float  # so many more standard errors after one fold, a quarter of it after two, a ninth after three, ...
     )
     fewest_stops: int  # of a path, before it is judged by its beginning
-    faster: float  # than ever before a loss may fall, and does not
+    faster: float  # than before a loss may fall, and does not
+    lately: bool  # before: on average over two steps or more up to now, and not in any one step
     doubt: float  # finished configs whose folds count as equally hard: one config's luck is no difficulty
 
 
-FINAL = Rules(far_behind=3.0, fewest_stops=4, faster=1.5, doubt=2)  # who is left behind is not looked at again
-SHARP = Rules(far_behind=0.0, fewest_stops=3, faster=1.0, doubt=0.5)
+# Who is left behind by the first is not looked at again.
+FINAL = Rules(far_behind=3.0, fewest_stops=4, faster=1.5, lately=False, doubt=2)
+SHARP = Rules(far_behind=0.0, fewest_stops=3, faster=1.0, lately=True, doubt=0.5)
 
 
 def race_folds(sizes: Sequence[int]) -> int:
@@ -65,11 +67,15 @@ class Goal:
     rules: Rules = FINAL
 
     def is_lost(self, stops: Sequence[int], losses: Sequence[float], last: int) -> bool:
-        """Whether a fit has turned, or would not get there by its last stop if it fell on as fast as it ever did."""
+        """Whether a fit has turned, or would not get there by its last stop if it fell on as fast as before."""
         if len(stops) < self.rules.fewest_stops:
             return False
         turned = min(losses[-2:]) > min(losses) + self.spread
-        slopes = -np.diff(losses) / np.diff(np.log(stops))
+        known, places = np.asarray(losses), np.log(stops)
+        if self.rules.lately:
+            slopes = (known[:-2] - known[-1]) / (places[-1] - places[:-2])
+        else:
+            slopes = -np.diff(known) / np.diff(places)
         at_end = losses[-1] - self.rules.faster * max(float(slopes.max()), 0.0) * math.log(last / stops[-1])
         return bool(turned or at_end > self.loss + (BEHIND + self.rules.far_behind) * self.spread)
 

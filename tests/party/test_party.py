@@ -110,7 +110,7 @@ def test_a_budget_of_time_is_told_and_trials_are_fits() -> None:
     assert len(whole.found.trials[0].trials) > 3
     short = drive(single_shot(replace(request, seconds=1e-9)), in_process(gates()[:2]))
     assert [party.trials for party in result_of(short, request, {}).parties] == [1, 1]
-    assert "a: 1 of 3 trials in 1e-09 seconds" in short.notes
+    assert "a, b: 1 of 3 trials in 1e-09 seconds" in short.notes
 
 
 def test_where_no_party_can_search_the_run_ends() -> None:

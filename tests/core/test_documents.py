@@ -168,9 +168,9 @@ class TestFiles:
         path.write_bytes(b" " * 1001)
         with pytest.raises(TrialsError, match=r"a\.json: has at most 1000 bytes, got 1001"):
             FORMAT.file(path)
-        for missing in (tmp_path / "none", tmp_path):
-            with pytest.raises(TrialsError, match="no such file"):
-                FORMAT.file(missing)
+        for wrong, words in ((tmp_path / "none", "no such file"), (tmp_path, "a folder, expected a file")):
+            with pytest.raises(TrialsError, match=words):
+                FORMAT.file(wrong)
         with pytest.raises(InputError) as caught:
             contents(path, 1000)
         assert type(caught.value) is InputError

@@ -143,7 +143,7 @@ class TestRefusals:
             ({"config": {"C": None}}, "the config maps HP names to values"),
             ({"schema": {}}, "a schema is a JSON object"),
             ({"family": 5}, "the family must be text, got 5"),
-            ({"family": "forest"}, "the model must be hgb, .* or"),
+            ({"family": "forest"}, "or package.module:Estimator, got 'forest'"),
             ({"family": "sklearn.linear_model:Ridge"}, "must hold a Ridge"),
         ],
     )

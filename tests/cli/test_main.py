@@ -169,6 +169,28 @@ class TestWholeRuns:
         for data, file in zip(party_files, files, strict=True):
             assert file.read_bytes() == (tmp_path / "run" / "trials" / f"{data.stem}.json").read_bytes()
 
+    def test_all_parties_tell_their_problems_at_once(self, flora: Run, tmp_path: Path) -> None:
+        texts, when = [f"word {k}" for k in range(60)], ["2024-01-31", "2024-02-01"] * 30
+        two_moons(60, 1).assign(remark=texts, when=when).to_csv(tmp_path / "south.csv", index=False)
+        two_moons(60, 2).assign(when=when).to_csv(tmp_path / "north.csv", index=False)
+        two_moons(60, 3).to_csv(tmp_path / "west.csv", index=False)
+        two_moons(60, 4).rename(columns={"kind": "sort"}).to_csv(tmp_path / "east.csv", index=False)
+        files = [tmp_path / f"{name}.csv" for name in ("south", "west", "north", "east")]
+        for order in (files, files[::-1]):
+            code, out, err = flora("tune", *order, "--target", "kind", *QUICK, "--out", tmp_path / "no")
+            assert (code, out) == (2, "")
+            head, header, *rows = err.splitlines()
+            assert head == "flora: error: 3 problems in the parties' tables:"
+            assert header.split() == ["party", "column", "what", "advice"]
+            assert [row[: header.index("what")].rsplit(maxsplit=1) for row in rows[1:]] == [
+                ["north, south", "when"],
+                ["south", "remark"],
+            ]
+            assert rows[0].startswith("east ")
+            assert "target 'kind' is not in the table" in rows[0]
+        alone = flora("tune", *files[:2], "--target", "kind", *QUICK, "--out", tmp_path / "no")[2]
+        assert "party 'south': 2 problems in the table:\n" in alone
+
     def test_tables_as_europe_writes_them(self, flora: Run, tmp_path: Path) -> None:
         for seed, name in enumerate(("nord", "west")):
             table = two_moons(60, seed).assign(
@@ -180,8 +202,8 @@ class TestWholeRuns:
         files = [tmp_path / "nord.csv", tmp_path / "west.csv"]
         code, out, err = flora("tune", *files, "--target", "kind", *QUICK, "--out", tmp_path / "no")
         assert (code, out) == (2, "")
-        assert "party 'nord': 2 problems in the table:\n" in err
-        assert "\nbemerkung  60 different texts" in err
+        assert "2 problems in the parties' tables:\n" in err
+        assert "\nnord, west  bemerkung  60 different texts" in err
         assert "--dates parts" in err
         options = ["--target", "kind", *QUICK, "--auto", "--dates", "parts", "--json"]
         code, auto, err = flora("tune", *files, *options, "--out", tmp_path / "run")

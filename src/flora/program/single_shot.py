@@ -13,6 +13,7 @@ from flora.aggregator.certificate.record import Certificate
 from flora.aggregator.choose import same_config
 from flora.aggregator.comparison import Comparison, Training, loss_of_guess, loss_of_training, trained_config
 from flora.aggregator.evidence import Objective
+from flora.core.naming import some_of
 from flora.errors import FloraError, InputError, TrialsError
 from flora.models import family_of
 from flora.problem.family import Family
@@ -39,8 +40,6 @@ from flora.program.drive import Program, asked
 from flora.program.private import confirm_privately, search_privately
 from flora.program.request import Families, Request
 from flora.program.scoring import check_scoring, may_be_quantity, positive_class, scoring_notes, target_notes
-
-NAMED = 5  # parties, in a note
 
 
 @dataclass(frozen=True)
@@ -106,12 +105,7 @@ def notes_of(parties: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     about: dict[str, list[str]] = {}
     for party, note in parties:
         about.setdefault(note, []).append(party)
-    return tuple(f"{_names(found)}: {note}" for note, found in about.items())
-
-
-def _names(parties: Sequence[str]) -> str:
-    more = f" and {len(parties) - NAMED} more" if len(parties) > NAMED else ""
-    return ", ".join(parties[:NAMED]) + more
+    return tuple(f"{some_of(found)}: {note}" for note, found in about.items())
 
 
 def search(

@@ -1,12 +1,14 @@
 """What is wrong with a table's columns: all of it in one error, so that one start is enough to mend the file."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from flora.core.naming import some_of
 from flora.core.rules import one_line
 from flora.errors import DataError
 
 MOST_SHOWN = 40
+HEADER = ("column", "what", "advice")
 
 
 @dataclass(frozen=True)
@@ -33,23 +35,38 @@ class Problem:
 
 
 class UnfitError(DataError):
-    """A column that cannot be used; it is caught where the columns are gone through."""
+    """Columns that cannot be used: a line for one, a table for several."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(one_line(f"column {problem.column!r}: {problem.what}; {problem.advice}"))
-        self.problem = problem
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        one = problems[0]
+        super().__init__(
+            _line(one) if len(problems) == 1 else _table([(each.column, each.what, each.advice) for each in problems])
+        )
+        self.problems = tuple(problems)
 
 
-def refused(problems: Sequence[Problem]) -> DataError:
-    """Return one error for all problems: a line for one, a table for several."""
-    if len(problems) == 1:
-        return UnfitError(problems[0])
-    shown = problems[:MOST_SHOWN]
-    rows = [
-        ("column", "what", "advice"),
-        *(tuple(map(one_line, (each.column, each.what, each.advice))) for each in shown),
-    ]
-    widths = [max(len(row[k]) for row in rows) for k in range(2)]
-    lines = ["  ".join((row[0].ljust(widths[0]), row[1].ljust(widths[1]), row[2])) for row in rows]
-    more = [f"... and {len(problems) - len(shown)} more"] if len(problems) > len(shown) else []
-    return DataError("\n".join([f"{len(problems)} problems in the table:", *lines, *more]))
+def refused_together(errors: Mapping[str, DataError]) -> DataError:
+    """Return one error for what several parties' tables have; a problem that is the same at some comes once."""
+    parties: dict[Problem, list[str]] = {}
+    for party, error in sorted(errors.items()):
+        for problem in error.problems if isinstance(error, UnfitError) else (Problem("", str(error), ""),):
+            parties.setdefault(problem, []).append(party)
+    return DataError(
+        _table(
+            [(some_of(names), each.column, each.what, each.advice) for each, names in parties.items()],
+            ("party", *HEADER),
+            "the parties' tables",
+        )
+    )
+
+
+def _line(problem: Problem) -> str:
+    return one_line(f"column {problem.column!r}: {problem.what}; {problem.advice}")
+
+
+def _table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...] = HEADER, where: str = "the table") -> str:
+    shown = [header, *(tuple(map(one_line, row)) for row in rows[:MOST_SHOWN])]
+    widths = [max(len(row[k]) for row in shown) for k in range(len(header) - 1)]
+    lines = ["  ".join((*map(str.ljust, row, widths), row[-1])).rstrip() for row in shown]
+    more = [f"... and {len(rows) - MOST_SHOWN} more"] if len(rows) > MOST_SHOWN else []
+    return "\n".join([f"{len(rows)} problem{'s' * (len(rows) > 1)} in {where}:", *lines, *more])

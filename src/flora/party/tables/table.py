@@ -16,7 +16,7 @@ from flora.party.tables.file import read_table
 from flora.party.tables.format import Say, TableFormat, unsaid
 from flora.party.tables.identifiers import identifier
 from flora.party.tables.notes import notes_on
-from flora.party.tables.problems import Problem, UnfitError, refused
+from flora.party.tables.problems import Problem, UnfitError
 from flora.party.tables.target import is_numeric, with_target
 from flora.problem.schema import Column, Kind, Schema, Task
 
@@ -168,7 +168,7 @@ def describe(
             raise
         problems.insert(0, Problem.of(target, error))
     if problems or schema is None:
-        raise refused(problems)
+        raise UnfitError(problems)
     return replace(schema, weight=weight)
 
 
@@ -213,7 +213,7 @@ def _examined(values: "pd.Series[Any]", known: Column | None) -> Column | Proble
     try:
         return _describe_column(values, known)
     except UnfitError as error:
-        return error.problem
+        return error.problems[0]
     except DataError as error:
         return Problem.of(name, error)
 
@@ -241,17 +241,17 @@ def _kind_of(name: str, present: "pd.Series[Any]") -> Kind:
     if are_dates(present):
         first = str(present.iloc[0])
         advice = f"{parts_advice(first)}, or --drop {name}"
-        raise UnfitError(Problem(name, f"dates are not supported, got {first!r:.40}", advice))
+        raise UnfitError([Problem(name, f"dates are not supported, got {first!r:.40}", advice)])
     if present.dtype == object and not present.map(pd.api.types.is_scalar).all():
         what = f"a value is a number, a bool or a text, got {present.iloc[0]!r:.40}"
-        raise UnfitError(Problem(name, what, f"--drop {name}"))
+        raise UnfitError([Problem(name, what, f"--drop {name}")])
     dressed = dressed_numbers(present)
     if dressed:
         advice = f"write them as plain numbers, such as 12345.6, or leave them out with --drop {name} or --auto"
-        raise UnfitError(Problem(name, dressed, advice, unfit=True))
+        raise UnfitError([Problem(name, dressed, advice, unfit=True)])
     nearly = nearly_numeric(present)
     if nearly:
-        raise UnfitError(Problem(name, nearly[0], f"{nearly[1]}, or --drop {name}"))
+        raise UnfitError([Problem(name, nearly[0], f"{nearly[1]}, or --drop {name}")])
     return "categorical"
 
 
@@ -262,6 +262,5 @@ def _refuse_free_text(name: str, found: Sequence[str], count: int) -> None:
             f"{len(found)} different texts in {count} rows look like free text or an identifier, "
             "and a list of categories would leave the party"
         )
-        raise UnfitError(
-            Problem(name, what, f"leave it out with --drop {name} or --auto, or group its values", unfit=True)
-        )
+        advice = f"leave it out with --drop {name} or --auto, or group its values"
+        raise UnfitError([Problem(name, what, advice, unfit=True)])

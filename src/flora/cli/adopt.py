@@ -60,13 +60,13 @@ def run(parsed: Namespace) -> None:
 
 def _source(options: AdoptOptions) -> DataSource:
     """Return the site's table, which must be one."""
-    from flora.party.tables.table import describe, open_table
+    from flora.party.tables.table import open_table
 
     if not options.data or not options.target:
         raise InputError("a site needs --data FILE and --target COL")
     source = DataSource(str(Path(options.data).resolve()), options.target, options.drop, options.format)
     table = open_table(source.path, source.target, source.drop, source.format, say=note)
-    describe(table.frame, source.target, drop=table.drop, weight=table.weight)
+    table.described(None, None)
     return source
 
 

@@ -107,10 +107,10 @@ def _prepared(kit: Kit, options: PartyOptions) -> str:
 
 def _table_words(source: "DataSource") -> str:
     """Return what the party's table is, or raise where it is none that can be learnt from."""
-    from flora.party.tables.table import describe, open_table
+    from flora.party.tables.table import open_table
 
     table = open_table(source.path, source.target, source.drop, source.format, say=print_line)
-    schema = describe(table.frame, source.target, drop=table.drop, weight=table.weight)
+    schema = table.described(None, None)[0]
     return f"{len(schema.columns)} columns, {schema.task} of {schema.target!r}"
 
 

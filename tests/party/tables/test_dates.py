@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from flora.errors import DataError
-from flora.party.tables.dates import with_date_parts
+from flora.party.tables.dates import PARTS, date_parts, with_date_parts
 from flora.party.tables.format import Dates, TableFormat
 from flora.party.tables.table import describe, open_table
 from flora.problem.schema import Column, Schema
@@ -36,7 +36,8 @@ LEAP_DAY = [2024.0, 2.0, 3.0, 19782.0]  # a Thursday; the days as `date -u +%s -
 def test_a_date_is_four_numbers(text: Any, how: Dates) -> None:
     table = pd.DataFrame({"when": [text, None], "x": [1, 2]})
     notes: list[str] = []
-    found = with_date_parts(table, how, say=notes.append)
+    found, problems = date_parts(table, how, say=notes.append)
+    assert problems == []
     assert list(found.columns) == ["x", "when.year", "when.month", "when.weekday", "when.days"]
     assert found.iloc[0, 1:].tolist() == LEAP_DAY
     assert found.iloc[1, 1:].isna().all()
@@ -63,6 +64,23 @@ def test_day_and_month_are_never_guessed_from_the_rows(text: str) -> None:
 def test_dates_that_do_not_exist_are_refused() -> None:
     with pytest.raises(DataError, match="column 'when': 1 dates do not exist, such as '31/12/2024'"):
         with_date_parts(pd.DataFrame({"when": ["31/12/2024"]}), "parts-mdy")
+
+
+def test_ambiguous_dates_are_told_with_the_other_problems(tmp_path: Path) -> None:
+    rows = [f"1/{k % 28 + 1}/2024,{k % 28 + 1}-1-24,2024-01-31,word {k},{k % 2}" for k in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["in,out,fine,remark,y", *rows]))
+    table = open_table(tmp_path / "t.csv", "y", (), TableFormat(dates="parts"))
+    with pytest.raises(DataError) as caught:
+        table.described(None, None)
+    head, _, *lines = str(caught.value).splitlines()
+    assert head == "3 problems in the table:"
+    assert [line.split()[0] for line in lines] == ["in", "out", "remark"]
+    assert "may begin with the day or the month" in lines[0]
+    assert "say --dates parts-dmy or parts-mdy, the same at all parties" in lines[1]
+    like = Schema("y", "classification", tuple(Column(f"in.{part}", "numeric") for part in PARTS), (0, 1))
+    with_schema = open_table(tmp_path / "t.csv", "y", ("out", "fine", "remark"), TableFormat(), like=like)
+    with pytest.raises(DataError, match=r"^column 'in': '1/1/2024' may begin with the day or the month; say --dates"):
+        with_schema.described(None, like)
 
 
 def test_what_cannot_be_taken_apart_is_refused() -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from flora.errors import DataError
 from flora.party.tables.format import Dates, Say, unsaid
+from flora.party.tables.problems import Problem, UnfitError
 
 DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([ T]\d{1,2}:\d{2}.*)?\s*")
 _FORM = re.compile(r"(\d{1,4})([-/.])(\d{1,2})[-/.](\d{1,4})")
@@ -41,28 +42,47 @@ def parts_advice(first: str) -> str:
 
 
 def with_date_parts(
-    table: pd.DataFrame, how: Dates, *, keep: Iterable[str] = (), wanted: Iterable[str] = (), say: Say = unsaid
+    table: pd.DataFrame, how: Dates, *, keep: Iterable[str] = (), wanted: Iterable[str] = ()
 ) -> pd.DataFrame:
     """Return the table with four numbers in the place of each date; ``wanted`` are columns that a schema names."""
+    taken_apart, problems = date_parts(table, how, keep=keep, wanted=wanted)
+    if problems:
+        raise UnfitError(problems)
+    return taken_apart
+
+
+def date_parts(
+    table: pd.DataFrame, how: Dates, *, keep: Iterable[str] = (), wanted: Iterable[str] = (), say: Say = unsaid
+) -> tuple[pd.DataFrame, list[Problem]]:
+    """Return the table as ``with_date_parts`` does, and what is wrong with dates, which stay as they are."""
     given = set(wanted)
+    problems = []
     for name in [str(column) for column in table.columns if column not in set(keep)]:
         values = table[name]
         present = values.dropna()
         named = name not in given and any(f"{name}.{part}" in given for part in PARTS)
         if not named and (how == "refuse" or present.empty or not are_dates(present)):
             continue
-        if pd.api.types.is_timedelta64_dtype(values):
-            raise DataError(f"column {name!r}: it holds durations, not dates; turn them into numbers, or --drop {name}")
-        parts = _parts(name, values, how)
-        taken = sorted(set(parts) & set(table.columns))
-        if taken:
-            raise DataError(f"column {name!r}: its parts would be called like the column {taken[0]!r}")
+        try:
+            parts = _parts(name, values, how)
+            _check_names(name, parts, table)
+        except DataError as error:
+            problems.append(Problem.of(name, error))
+            continue
         table = pd.concat([table.drop(columns=name), pd.DataFrame(parts, index=table.index)], axis=1)
         say(f"column {name!r}: dates, taken as {', '.join(parts)}")
-    return table
+    return table, problems
+
+
+def _check_names(name: str, parts: Iterable[str], table: pd.DataFrame) -> None:
+    taken = sorted(set(parts) & set(table.columns))
+    if taken:
+        raise DataError(f"column {name!r}: its parts would be called like the column {taken[0]!r}")
 
 
 def _parts(name: str, values: "pd.Series[Any]", how: Dates) -> "dict[str, pd.Series[Any]]":
+    if pd.api.types.is_timedelta64_dtype(values):
+        raise DataError(f"column {name!r}: it holds durations, not dates; turn them into numbers, or --drop {name}")
     dates = _parsed(name, values, how)
     seconds = dates.dt.as_unit("s")  # nanoseconds end in the year 2262, and 9999 stands for "never" in many tables
     days = (seconds - pd.Timestamp(0).as_unit("s")) // pd.Timedelta(days=1).as_unit("s")

@@ -11,7 +11,7 @@ from flora.errors import DataError
 from flora.models.rows import Rows, category_of, counted, encode, feature_numbers, listed
 from flora.party.tables.cells import dressed_numbers, nearly_numeric
 from flora.party.tables.database import is_database, name_of_database
-from flora.party.tables.dates import are_dates, parts_advice, with_date_parts
+from flora.party.tables.dates import are_dates, date_parts, parts_advice
 from flora.party.tables.file import read_table
 from flora.party.tables.format import Say, TableFormat, unsaid
 from flora.party.tables.identifiers import identifier
@@ -31,6 +31,7 @@ class Table:
     target: str
     drop: Sequence[str] = ()
     weight: str | None = None
+    problems: tuple[Problem, ...] = ()  # with its dates, as they were read
 
     @property
     def count(self) -> int:
@@ -69,7 +70,17 @@ class Table:
         return encode(self.frame, schema)
 
     def _schema(self, task: Task | None, like: Schema | None) -> Schema:
-        return describe(self.frame, self.target, task=task, like=like, drop=self.drop, weight=self.weight)
+        bad = {problem.column for problem in self.problems}
+        try:
+            schema = describe(
+                self.frame, self.target, task=task, like=like, drop=(*self.drop, *bad), weight=self.weight
+            )
+        except UnfitError as error:
+            others = [each for each in error.problems if each.column.rpartition(".")[0] not in bad]  # no part is there
+            raise UnfitError((*self.problems, *others)) from error
+        if self.problems:
+            raise UnfitError(self.problems)
+        return schema
 
 
 def open_table(
@@ -91,13 +102,13 @@ def open_table(
     dropped = split_names(drop, frame.columns)
     weight = form.weight or (like.weight if like else None)
     roles = (target,) if weight is None else (target, weight)
-    frame = with_date_parts(frame, form.dates, keep=(*roles, *dropped), wanted=wanted, say=heard)
+    frame, problems = date_parts(frame, form.dates, keep=(*roles, *dropped), wanted=wanted, say=heard)
     if form.auto:
         found = left_out(frame, roles, dropped, like)
         for name, why in found.items():
             heard(f"column {name!r} is left out (--auto): {why}")
         dropped = (*dropped, *found)
-    return Table(frame, target, dropped, weight)
+    return Table(frame, target, dropped, weight, tuple(problems))
 
 
 def alike(tables: Mapping[str, Table]) -> Mapping[str, Table]:

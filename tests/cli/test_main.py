@@ -193,23 +193,25 @@ class TestWholeRuns:
 
     def test_tables_as_europe_writes_them(self, flora: Run, tmp_path: Path) -> None:
         for seed, name in enumerate(("nord", "west")):
-            table = two_moons(60, seed).assign(
-                ID=range(60),
-                bemerkung=[f"Fall {k}" for k in range(60)],
-                tag=[f"{k % 28 + 1:02d}.02.2024" for k in range(60)],
+            table = two_moons(60 + seed, seed).assign(
+                ID=range(seed, 60 + 2 * seed),
+                bemerkung=[f"Fall {k}" for k in range(60 + seed)],
+                tag=[f"{k % 28 + 1:02d}.02.2024" for k in range(60 + seed)],
             )
             table.to_csv(tmp_path / f"{name}.csv", sep=";", decimal=",", index=False, encoding="cp1252")
         files = [tmp_path / "nord.csv", tmp_path / "west.csv"]
         code, out, err = flora("tune", *files, "--target", "kind", *QUICK, "--out", tmp_path / "no")
         assert (code, out) == (2, "")
-        assert "2 problems in the parties' tables:\n" in err
-        assert "\nnord, west  bemerkung  60 different texts" in err
+        assert "3 problems in the parties' tables:\n" in err
+        assert "\nnord        bemerkung  60 different texts" in err
+        assert "\nnord, west  tag        dates are not supported" in err
         assert "--dates parts" in err
         options = ["--target", "kind", *QUICK, "--auto", "--dates", "parts", "--json"]
         code, auto, err = flora("tune", *files, *options, "--out", tmp_path / "run")
         assert code == 0, err
-        assert err.count("is left out (--auto)") == 4
-        assert "nord.csv: read as separated by semicolons, with decimal commas;" in err
+        assert err.count("is left out (--auto)") == 2
+        assert "nord, west: column 'bemerkung' is left out (--auto): texts that nearly all differ" in err
+        assert "nord, west: read as separated by semicolons, with decimal commas;" in err
         names = [column["name"] for column in json.loads(auto)["schema"]["columns"]]
         assert names == ["tag.days", "tag.month", "tag.weekday", "tag.year", "x", "y"]
         assert flora("predict", tmp_path / "run", files[0])[1].count("er\n") == 60

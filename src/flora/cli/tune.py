@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flora.cli.all_tables import opened_tables, told_together
 from flora.cli.arguments import TABLE_KINDS, add_confirm, add_jobs, add_json, add_search, add_surface, add_table
 from flora.cli.held_rows import TestRows
 from flora.cli.options import SearchOptions, SurfaceOptions, TableOptions, WorkOptions, options_of, stem
@@ -19,7 +20,7 @@ from flora.errors import DataError, InputError
 from flora.outcome.folder import RunFolder
 from flora.outcome.live import told_in
 from flora.outcome.progress import run_progress
-from flora.problem.messages import Describe, Reply, Step
+from flora.problem.messages import Reply, Step
 from flora.problem.plan import at_least
 from flora.problem.trials import check_party_name
 from flora.program.drive import Ask, drive, timed
@@ -200,38 +201,10 @@ def tune(
             )
             for name, source in tables.items()
         ]
-        ask = _told_together(engine_of(engine)(gates, jobs=work.jobs), tables)
+        ask = told_together(engine_of(engine)(gates, jobs=work.jobs), tables)
         ask = timed(_begun(with_files(given, ask) if given.trials else ask, folder), seconds)
         outcome = drive(single_shot(request), progress.asking(ask))
     return finish(folder, result_of(outcome, request, seconds), outcome.found.trials, outcome.model, work)
-
-
-def _told_together(ask: Ask, tables: "Mapping[str, Table]") -> Ask:
-    """Return the same engine; what is wrong with the tables is told of all parties in one go."""
-
-    def told(step: Step) -> list[Reply]:
-        try:
-            return list(ask(step))
-        except DataError:
-            if isinstance(step, Describe):
-                _check_tables(tables, step)
-            raise
-
-    return told
-
-
-def _check_tables(tables: "Mapping[str, Table]", step: Describe) -> None:
-    """Raise if several parties' tables are not what a description needs."""
-    from flora.party.tables.problems import refused_together
-
-    errors = {}
-    for name, table in tables.items():
-        try:
-            table.described(step.task, step.schema)
-        except DataError as error:
-            errors[name] = error
-    if len(errors) > 1:
-        raise refused_together(errors)
 
 
 def _begun(ask: Ask, folder: RunFolder) -> Ask:
@@ -269,7 +242,7 @@ def _tables(options: TuneOptions) -> "Mapping[str, Table]":
             raise DataError(
                 f"party names must differ, {name!r} is {path} and {(others or [path])[0]}; write NAME=FILE to name them"
             )
-    return alike({name: options.table.open(path, note) for name, path in named})
+    return alike(opened_tables(named, options.table))
 
 
 def _named(data: str) -> tuple[str, str]:

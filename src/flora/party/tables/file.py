@@ -31,7 +31,7 @@ def read_table(path: str | Path, form: TableFormat = TableFormat(), say: Say = u
     if not path.is_file():
         raise DataError(f"{path}: {'a folder, expected a table' if path.is_dir() else 'no such file'}")
     try:
-        table = _read(path, form, lambda text: say(f"{path.name}: {text}"))
+        table = _read(path, form, lambda text: say(f"{name_of_table(path)}: {text}"))
     except pd.errors.EmptyDataError:
         raise DataError(f"{path}: the file is empty, expected a table with a header") from None
     except DataError:
@@ -46,8 +46,13 @@ def read_table(path: str | Path, form: TableFormat = TableFormat(), say: Say = u
     return table
 
 
+def name_of_table(path: str | Path) -> str:
+    """Return what a table is called before what is said of it."""
+    return name_of_database(str(path)) if is_database(path) else Path(path).name
+
+
 def _from_database(address: str, form: TableFormat, say: Say) -> pd.DataFrame:
-    name = name_of_database(address)
+    name = name_of_table(address)
     table = read_database(address).rename(columns=str)
     if table.empty:
         raise DataError(f"{name}: need at least one row, got a table of {len(table)} rows")

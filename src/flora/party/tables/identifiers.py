@@ -21,7 +21,7 @@ def identifier(values: "pd.Series[Any]") -> str | None:
     if numbers is None or len(numbers) < FEWEST or len(np.unique(numbers)) < len(numbers):
         return None
     if numbers.max() - numbers.min() == len(numbers) - 1:
-        return f"the whole numbers from {numbers.min():.0f} on, each once: an identifier"
+        return "whole numbers without a gap, each once: an identifier"
     if CODE.search(_words(str(values.name))):
         return "whole numbers, all different, and a name like that of an identifier"
     return None

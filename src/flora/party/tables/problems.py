@@ -18,7 +18,7 @@ class Problem:
     column: str
     what: str
     advice: str
-    unfit: bool = False  # an identifier or free text: --auto leaves it out
+    unfit: str = ""  # why --auto leaves it out, if it does, in words that parties share: no count, no value
 
     @classmethod
     def of(cls, column: str, error: DataError) -> "Problem":

@@ -10,9 +10,8 @@ import pandas as pd
 from flora.errors import DataError
 from flora.models.rows import Rows, category_of, counted, encode, feature_numbers, listed
 from flora.party.tables.cells import dressed_numbers, nearly_numeric
-from flora.party.tables.database import is_database, name_of_database
 from flora.party.tables.dates import are_dates, date_parts, parts_advice
-from flora.party.tables.file import read_table
+from flora.party.tables.file import name_of_table, read_table
 from flora.party.tables.format import Say, TableFormat, unsaid
 from flora.party.tables.identifiers import identifier
 from flora.party.tables.notes import notes_on
@@ -95,7 +94,7 @@ def open_table(
     """Return a party's table from its file, ready for what is asked; ``say`` hears what was found out on the way."""
 
     def heard(text: str) -> None:
-        say(f"{name_of_database(str(path)) if is_database(path) else Path(path).name}: {text}")
+        say(f"{name_of_table(path)}: {text}")
 
     frame = read_table(path, form, say)
     wanted = like.names if like else ()
@@ -133,7 +132,7 @@ def left_out(
     found = {}
     for name in names:
         column = _examined(table[name], None)
-        why = column.what if isinstance(column, Problem) and column.unfit else identifier(table[name])
+        why = (column.unfit if isinstance(column, Problem) else "") or identifier(table[name])
         if why:
             found[name] = why
     return found
@@ -259,7 +258,7 @@ def _kind_of(name: str, present: "pd.Series[Any]") -> Kind:
     dressed = dressed_numbers(present)
     if dressed:
         advice = f"write them as plain numbers, such as 12345.6, or leave them out with --drop {name} or --auto"
-        raise UnfitError([Problem(name, dressed, advice, unfit=True)])
+        raise UnfitError([Problem(name, dressed, advice, unfit="numbers with signs or grouped digits")])
     nearly = nearly_numeric(present)
     if nearly:
         raise UnfitError([Problem(name, nearly[0], f"{nearly[1]}, or --drop {name}")])
@@ -274,4 +273,6 @@ def _refuse_free_text(name: str, found: Sequence[str], count: int) -> None:
             "and a list of categories would leave the party"
         )
         advice = f"leave it out with --drop {name} or --auto, or group its values"
-        raise UnfitError([Problem(name, what, advice, unfit=True)])
+        raise UnfitError(
+            [Problem(name, what, advice, unfit="texts that nearly all differ: free text or an identifier")]
+        )

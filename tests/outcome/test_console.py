@@ -34,6 +34,11 @@ def shown(*names: str, verdict: Verdict | None) -> str:
     return printed(stated(*names, verdict=verdict))
 
 
+def test_a_note_is_one_line_however_long_it_is() -> None:
+    long = f"a, b: {'one value only in many columns, ' * 10}and no more"
+    assert f"\nnote: {long}\n" in printed(replace(stated("north"), notes=(long,)))
+
+
 @pytest.mark.parametrize(
     ("gain", "basis", "words"),
     [

@@ -61,7 +61,7 @@ def show_result(result: Result, console: Console, aside: Console | None = None) 
     if far:
         console.print(_disagreement(far), highlight=False, soft_wrap=True)
     for note in result.notes:
-        (aside or console).print(f"note: {escape(note)}", highlight=False)
+        (aside or console).print(f"note: {escape(note)}", highlight=False, soft_wrap=True)
     console.print(_verdict(result), highlight=False, soft_wrap=True)
 
 

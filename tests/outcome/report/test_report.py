@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ from flora.outcome.report.markup import element, script_data
 from flora.outcome.report.sections import evidence, legend
 from flora.problem.family import space_of
 from flora.problem.path import Path
-from flora.problem.space import Points, SearchSpace
+from flora.problem.space import Points, SearchSpace, Value
 from flora.problem.trials import PartyTrials, Trial
 from flora.program.result import TrainingResult
 from flora.surrogate.regressors import Losses
@@ -411,6 +412,15 @@ class TestCharts:
         assert len(set(apart)) == 15
         assert np.abs(np.array(apart) - depth.places(values)).max() < 0.1
         assert real.apart([0.5, 7.0]) == real.places([0.5, 7.0])
+
+    @pytest.mark.parametrize("values", [[1, 6] * 20, [6] * 20, [1, 2, 3, 4, 5, 6] * 5])
+    def test_marks_at_the_ends_of_a_range_stay_in_the_picture(self, values: list[Value]) -> None:
+        apart = axes_of(MIXED)[1].apart(values)
+        assert min(apart) >= 0
+        assert max(apart) <= 1
+        by_value = [[place for place, each in zip(apart, values, strict=True) if each == k] for k in range(1, 7)]
+        filled = [places for places in by_value if places]
+        assert all(max(left) < min(right) for left, right in pairwise(filled))
 
     def test_few_parties_have_marks_of_their_own_and_many_are_grey(self) -> None:
         assert len({(charts.party_kind(k, 8), charts.party_symbol(k, 8)) for k in range(8)}) == 8

@@ -50,7 +50,8 @@ class Axis:
             return [float(place) for place in places]
         gap = float(np.diff(columns).min()) if len(columns) > 1 else 0.2
         aside = (np.arange(len(places)) * 0.618034) % 1 - 0.5  # the golden ratio: neighbours lie far apart
-        return [float(place) for place in places + 0.6 * gap * aside]
+        reach = 0.2 * gap  # a value at an end has all of its marks on the inner side, and still none of its neighbour's
+        return [float(place) for place in np.clip(places, reach, 1 - reach) + 2 * reach * aside]
 
     def grid(self, size: int) -> list[Value]:
         """Return at most ``size`` different values from end to end; all values that have no order, up to 60."""

@@ -52,5 +52,6 @@ def _check_tables(tables: "Mapping[str, Table]", step: Describe) -> None:
             table.described(step.task, step.schema)
         except DataError as error:
             errors[name] = error
-    if len(errors) > 1:
-        raise refused_together(errors)
+    together = refused_together(errors)
+    if together is not None:
+        raise together

@@ -45,19 +45,22 @@ class UnfitError(DataError):
         self.problems = tuple(problems)
 
 
-def refused_together(errors: Mapping[str, DataError]) -> DataError:
-    """Return one error for what several parties' tables have; a problem that is the same at some comes once."""
+def refused_together(errors: Mapping[str, DataError]) -> DataError | None:
+    """Return one error for what several parties' tables have; a problem that is the same at some comes once.
+
+    Where no column is bad an option is wrong, such as a target that no table has: that is told well by one party.
+    """
+    if len(errors) < 2 or not any(isinstance(error, UnfitError) for error in errors.values()):
+        return None
     parties: dict[Problem, list[str]] = {}
     for party, error in sorted(errors.items()):
         for problem in error.problems if isinstance(error, UnfitError) else (Problem("", str(error), ""),):
             parties.setdefault(problem, []).append(party)
-    return DataError(
-        _table(
-            [(some_of(names), each.column, each.what, each.advice) for each, names in parties.items()],
-            ("party", *HEADER),
-            "the parties' tables",
-        )
-    )
+    if len(parties) == 1:
+        ((problem, names),) = parties.items()
+        return DataError(f"parties {some_of(names)}: {_line(problem)}")
+    rows = [(some_of(names), each.column, each.what, each.advice) for each, names in parties.items()]
+    return DataError(_table(rows, ("party", *HEADER), "the parties' tables"))
 
 
 def _line(problem: Problem) -> str:

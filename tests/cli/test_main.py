@@ -36,6 +36,17 @@ def refused(outcome: tuple[int, str, str], *words: str) -> None:
         assert word in err, err
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("tnue", "tune"), ("Predict", "predict"), ("certificates", "certificate")]
+)
+def test_a_command_that_was_probably_meant_is_named(flora: Run, typed: str, meant: str) -> None:
+    refused(flora(typed, "a.csv"), f"there is no command {typed!r}; did you mean {meant}?")
+
+
+def test_a_command_that_is_like_no_other_is_told_all(flora: Run) -> None:
+    refused(flora("foo"), "invalid choice: 'foo'", "tune", "predict")
+
+
 class TestPrivateRuns:
     def test_no_trials_come_of_it_and_all_pages_say_so(
         self, flora: Run, party_files: list[Path], tmp_path: Path
@@ -188,6 +199,13 @@ class TestWholeRuns:
             ]
             assert rows[0].startswith("east ")
             assert "target 'kind' is not in the table" in rows[0]
+        refused(
+            flora("tune", *files[:3], "--target", "KIND", *QUICK, "--out", tmp_path / "no"),
+            "party 'north': target 'KIND' is not in the table",
+            "did you mean 'kind'?",
+        )
+        same = flora("tune", *files[:3], "--target", "kind", *QUICK, "--auto", "--out", tmp_path / "no")[2]
+        assert "\nflora: error: parties north, south: column 'when': dates are not supported" in same
         alone = flora("tune", *files[:2], "--target", "kind", *QUICK, "--out", tmp_path / "no")[2]
         assert "party 'south': 2 problems in the table:\n" in alone
 

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
+from flora.core.naming import nearest
 from flora.core.rules import MOST_TEXT, one_line
 from flora.errors import FloraError, InputError
 
@@ -147,6 +148,9 @@ def make_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"flora {version('flora-hpo')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     named = next((word for word in typed if not word.startswith("-")), None)
+    meant = nearest(typed[0], COMMANDS) if typed and typed[0] not in COMMANDS else None
+    if meant is not None:
+        parser.error(f"there is no command {typed[0]!r:.80}; did you mean {meant}?")
     for name, (module, words) in COMMANDS.items():
         command = commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
         if name == named:

@@ -1,6 +1,7 @@
 """Names as a person reads them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 NAMED = 5
 
@@ -13,3 +14,14 @@ def some_of(names: Sequence[str]) -> str:
     """
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
+
+
+def nearest(typed: str, known: Iterable[str], *, likeness: float = 0.6) -> str | None:
+    """Return the known name that was probably meant, whatever its case; None where none is so alike.
+
+    >>> nearest("INCOME", ["income", "age"]), nearest("incmoe", ["income", "age"]), nearest("sex", ["income", "age"])
+    ('income', 'income', None)
+    """
+    folded = {name.casefold(): name for name in sorted(known, reverse=True)}
+    found = get_close_matches(typed.casefold(), folded, n=1, cutoff=likeness)
+    return folded[found[0]] if found else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flora.core.naming import nearest
 from flora.core.rules import one_line
 from flora.errors import DataError
 from flora.problem.schema import Column, Label, Schema
@@ -60,7 +61,7 @@ def joined_weights(parts: Sequence[Rows]) -> Floats | None:
 def encode(table: "pd.DataFrame", schema: Schema) -> Rows:
     """Return the rows as numbers. Rows without a target, or of weight 0, are left out; columns go by name."""
     if schema.target not in table.columns:
-        raise DataError(f"target {schema.target!r} is not in the table, columns are {listed(table.columns)}")
+        raise not_in_table("target", schema.target, table.columns)
     kept, weights = counted(table, schema.target, schema.weight)
     return Rows(encode_features(kept, schema), _encode_target(kept[schema.target], schema), schema, weights)
 
@@ -77,7 +78,7 @@ def counted(table: "pd.DataFrame", target: str, weight: str | None) -> "tuple[pd
 def _weights(table: "pd.DataFrame", name: str) -> Floats:
     """Return how much each row counts: numbers of at least 0, not all of them 0."""
     if name not in table.columns:
-        raise DataError(f"weight {name!r} is not in the table, columns are {listed(table.columns)}")
+        raise not_in_table("weight", name, table.columns)
     found = to_numbers(f"weight {name!r}", table[name])
     wrong = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
     if len(wrong):
@@ -197,6 +198,13 @@ def _factorize(values: "pd.Series[Any]") -> tuple[NDArray[np.intp], "pd.Index"]:
     import pandas as pd
 
     return pd.factorize(values)
+
+
+def not_in_table(what: str, name: str, columns: "pd.Index") -> DataError:
+    """Return the error for a column that a table lacks, with the one that was probably meant."""
+    meant = nearest(name, map(str, columns))
+    hint = "" if meant is None else f"; did you mean {meant!r:.80}?"
+    return DataError(f"{what} {name!r} is not in the table, columns are {listed(columns)}{hint}")
 
 
 def listed(names: "Sequence[Any] | pd.Index") -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from flora.errors import DataError
+from flora.models.rows import not_in_table
 from flora.randomness import derived_seed, stream
 
 Places = NDArray[np.intp]
@@ -19,7 +20,7 @@ TRIES = 200
 def split(table: pd.DataFrame, target: str, parties: int | None, how: str, seed: int) -> Mapping[str, pd.DataFrame]:
     """Return each party's rows. ``how`` is ``iid``, ``dirichlet:ALPHA`` or ``column:NAME``."""
     if target not in table.columns:
-        raise DataError(f"target {target!r} is not in the table, columns are {list(table.columns)[:12]}")
+        raise not_in_table("target", target, table.columns)
     table = table[table[target].notna()]
     kind, _, detail = how.partition(":")
     if kind == "column":

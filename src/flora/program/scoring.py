@@ -1,7 +1,6 @@
 """Which scorings go with which target: what cannot be scored is refused before anything runs."""
 
-from difflib import get_close_matches
-
+from flora.core.naming import nearest
 from flora.errors import InputError
 from flora.problem.schema import Label, Schema, Task
 
@@ -36,7 +35,7 @@ def check_scoring(scoring: str, schema: Schema | None = None) -> None:
 
     known = get_scorer_names()
     if scoring not in known:
-        close = get_close_matches(scoring, known, cutoff=0)[0]
+        close = nearest(scoring, known, likeness=0)
         raise InputError(f"scoring must be one of scikit-learn's scorers, such as {close}, got {scoring!r}")
     if scoring in OF_CLUSTERS:
         raise InputError(f"scoring {scoring!r} is of clusters, and here a target is predicted")

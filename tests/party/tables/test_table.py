@@ -199,6 +199,14 @@ def test_constant_columns_are_reported_not_refused() -> None:
     [
         (PLAIN, "z", {}, "target 'z' is not in the table, columns are x, c, y"),
         (PLAIN, "y", {"drop": ["z"]}, "dropped column 'z' is not in the table"),
+        (PLAIN, "Y", {}, r"target 'Y' is not in the table, columns are x, c, y; did you mean 'y'\?"),
+        (
+            PLAIN.assign(zip_code=1.5),
+            "y",
+            {"drop": ["zipcode"]},
+            r"dropped column 'zipcode' .*; did you mean 'zip_code'\?",
+        ),
+        (PLAIN.assign(Weight=1.5), "y", {"weight": "weigth"}, r"weight 'weigth' .*; did you mean 'Weight'\?"),
         (PLAIN.assign(y=None), "y", {}, "target 'y': every value is missing"),
         (table_of(range(50)).assign(y=[f"case {k}" for k in range(50)]), "y", {}, "50 classes in 50 rows look like"),
         (table_of([1, 2, 3, 4]).assign(y=["a", "a", 1, 1]), "y", {}, "classes must be of one type"),

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from flora.errors import DataError
-from flora.models.rows import Rows, category_of, counted, encode, feature_numbers, listed
+from flora.models.rows import Rows, category_of, counted, encode, feature_numbers, not_in_table
 from flora.party.tables.cells import dressed_numbers, nearly_numeric
 from flora.party.tables.dates import are_dates, date_parts, parts_advice
 from flora.party.tables.file import name_of_table, read_table
@@ -159,7 +159,7 @@ def describe(
     _check_columns(table, target, drop, like)
     weight = _agreed_weight(weight, like)
     if weight is not None and weight not in table.columns:
-        raise DataError(f"weight {weight!r} is not in the table, columns are {listed(table.columns)}")
+        raise not_in_table("weight", weight, table.columns)
     names = sorted(set(map(str, table.columns)) - {target, weight} - set(drop))
     problems = _unlike(names, like) if like else []
     if weight is not None:
@@ -194,7 +194,7 @@ def _check_columns(table: pd.DataFrame, target: str, drop: Sequence[str], like: 
     for name in (target, *drop):
         if name not in table.columns:
             what = "target" if name == target else "dropped column"
-            raise DataError(f"{what} {name!r} is not in the table, columns are {listed(table.columns)}")
+            raise not_in_table(what, name, table.columns)
     if like is not None and like.target != target:
         raise DataError(f"the schema's target is {like.target!r}, got {target!r}")
     if table[target].notna().sum() == 0:

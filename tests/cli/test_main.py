@@ -175,6 +175,8 @@ class TestWholeRuns:
         assert by_mail["evidence"]["basis"] == "measured"
         written = flora("aggregate", *files, *answers, "--seed", "5", "--out", tmp_path / "by-mail")
         assert "To train where the parties can meet: flora tune --project KIT --given FILES" in written[2]
+        refused(flora("predict", tmp_path / "by-mail", party_files[0]), "this run trained no model", "--given FILES")
+        refused(flora("export", tmp_path / "by-mail", "--to", "onnx"), "this run trained no model")
         surface_alone = json.loads(flora("aggregate", *files, "--seed", "5", "--json")[1])
         assert surface_alone["evidence"]["basis"] == "predicted"
         for data, file in zip(party_files, files, strict=True):

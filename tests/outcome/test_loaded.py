@@ -83,6 +83,10 @@ def test_a_notebook_shows_what_it_is_of(tmp_path: Path) -> None:
 def test_what_is_no_model_or_no_table_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         flora.load(tmp_path / "nothing")
+    (tmp_path / "untrained").mkdir()
+    (tmp_path / "untrained" / "result.json").write_text("{}")
+    with pytest.raises(InputError, match=r"untrained: this run trained no model; .*flora tune --given FILES"):
+        flora.load(tmp_path / "untrained")
     model = load(run_in(tmp_path / "run", max_iter=3))
     with pytest.raises(DataError, match=r"needs the shape \(n, 3\), the columns \['site', 'x', 'y'\], got \(4, 2\)"):
         model.predict(np.zeros((4, 2)))

@@ -8,7 +8,7 @@ from typing import Any
 from flora.cli.options import options_of
 from flora.cli.printing import print_line
 from flora.core.files import write_whole
-from flora.program.result import MODEL
+from flora.program.result import model_file
 
 FORMATS = {"onnx": ".onnx", "sklearn": ".skops"}  # and their suffixes
 
@@ -40,7 +40,7 @@ def run(parsed: Namespace) -> None:
     from flora.models.model_file import read_model
 
     options = options_of(ExportOptions, parsed)
-    path = options.run / MODEL if options.run.is_dir() else options.run
+    path = model_file(options.run)
     stored = read_model(path)
     output = options.output or path.with_suffix(FORMATS[options.to])
     write_whole(output, exported(stored, options.to))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flora.cli.printing import note
 from flora.errors import DataError
 from flora.party.tables.format import TableFormat
-from flora.program.result import MODEL
+from flora.program.result import model_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ def model_of(run: Path, trust: Sequence[str]) -> "StoredModel":
     """Return the federated model of a run's folder, or of a model's file."""
     from flora.models.model_file import read_model
 
-    return read_model(run / MODEL if run.is_dir() else run, allow=trust)
+    return read_model(model_file(run), allow=trust)
 
 
 def new_rows(data: str, form: TableFormat, stored: "StoredModel") -> "pd.DataFrame":

@@ -15,7 +15,7 @@ from flora.errors import DataError
 from flora.models.model_file import StoredModel, read_model
 from flora.models.rows import encode_features
 from flora.party.tables.dates import with_date_parts
-from flora.program.result import MODEL
+from flora.program.result import model_file
 
 
 class FederatedModel(BaseEstimator):  # type: ignore[misc]
@@ -96,8 +96,7 @@ def load(path: str | Path, *, trust: Sequence[str] = ()) -> FederatedClassifier 
         path: What ``flora tune --out`` named, or its ``model.flora``.
         trust: Packages beside scikit-learn whose estimators the file may name: to load one is to import it.
     """
-    path = Path(path)
-    stored = read_model(path / MODEL if path.is_dir() else path, allow=trust)
+    stored = read_model(model_file(Path(path)), allow=trust)
     return FederatedClassifier(stored) if stored.schema.classes else FederatedRegressor(stored)
 
 

@@ -5,6 +5,7 @@ import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Self
 
 from flora.aggregator.aggregation import Aggregation
@@ -16,6 +17,7 @@ from flora.aggregator.verdict import LEVEL, Basis, Decision, Grade, Verdict, gam
 from flora.core.codec import FLAT, to_document, to_json
 from flora.core.documents import Format
 from flora.core.rules import check
+from flora.errors import InputError
 from flora.problem.plan import SearchPlan
 from flora.problem.privacy import Ledger
 from flora.problem.schema import Label, Schema
@@ -284,3 +286,16 @@ def versions() -> dict[str, str]:
     """Return the versions that a run depends on."""
     libraries = {name: version(name) for name in LIBRARIES}
     return {"flora": version("flora-hpo"), "python": platform.python_version(), **libraries}
+
+
+def model_file(run: Path) -> Path:
+    """Return the model's file in a run's folder, or the file itself that is named."""
+    if not run.is_dir():
+        return run
+    file = run / MODEL
+    if not file.exists() and (run / "result.json").exists():
+        raise InputError(
+            f"{run}: this run trained no model; flora tune --given FILES trains one after an exchange of files, "
+            "where the parties can meet"
+        )
+    return file

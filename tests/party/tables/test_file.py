@@ -98,7 +98,7 @@ def test_separators_in_texts_do_not_mislead(tmp_path: Path) -> None:
     [
         ({"sep": "::"}, "--sep must be one character or tab, got '::'"),
         ({"decimal": ";"}, "--decimal must be . or , and got ';'"),
-        ({"sep": ",", "decimal": ","}, "--sep and --decimal must differ"),
+        ({"sep": ".", "decimal": "."}, "--sep and --decimal must differ"),
         ({"encoding": "klingon"}, "--encoding must be one that Python knows, such as utf-8 or cp1252, got 'klingon'"),
         ({"encoding": "base64"}, "--encoding must be one that Python knows"),
     ],

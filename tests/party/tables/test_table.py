@@ -426,6 +426,21 @@ def test_numbers_with_signs_or_grouped_digits_are_named(first: str, rest: list[s
     assert "x" in left_out(table_of([first, *rest]), ("y",))
 
 
+def test_a_comma_before_three_digits_may_also_be_a_decimal_sign(tmp_path: Path) -> None:
+    texts = [f"{k},{k * 7 % 1000:03d}" for k in range(1, 31)]
+    advice = re.escape("such as 12345.6 (if the comma is a decimal sign: --decimal ','), or leave them out")
+    with pytest.raises(DataError, match=advice):
+        describe(table_of(texts), "y")
+    for clear in ("12,345.5", "1,234,567", "€ 1,234"):
+        with pytest.raises(DataError, match=r"such as 12345\.6, or leave them out"):
+            describe(table_of([*texts, clear]), "y")
+    rows = [f'"{text}",0.5,{k % 2}' for k, text in enumerate(texts)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,z,y", *rows]))
+    table = open_table(tmp_path / "t.csv", "y", (), TableFormat(decimal=","))
+    assert table.frame["x"].iloc[0] == 1.007
+    assert [column.kind for column in table.described(None, None)[0].columns] == ["numeric", "numeric"]
+
+
 def test_phone_numbers_and_words_are_no_numbers_with_signs() -> None:
     for texts in ([f"555-{k:04d}" for k in range(30)], [f"ward {k}" for k in range(30)]):
         with pytest.raises(DataError, match="look like free text or an identifier"):

@@ -12,6 +12,7 @@ DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
 SIGNS = re.compile(r"[$€£¥%]|\b(USD|EUR|GBP|CHF)\b")  # beside a number
 PLAIN = re.compile(r"[-+]?\d*[.,]?\d+")
 GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(([,\s'’]\d{3})+(\.\d+)?|([.\s'’]\d{3})+,\d+|(\.\d{3}){2,})")  # 12,345.6
+ONE_COMMA = re.compile(r"[-+]?\d{1,3},\d{3}")  # 1,234: grouped digits, or three decimals
 FEW = 0.1  # of a column's cells: with more of them that are no numbers, it is a column of texts
 MANY_NUMBERS = 20  # with more different numbers a column is a quantity, not a code
 
@@ -97,8 +98,8 @@ def nearly_numeric(present: "pd.Series[Any]") -> tuple[str, str] | None:
     return None
 
 
-def dressed_numbers(present: "pd.Series[Any]") -> str | None:
-    """Return what is wrong with a column of numbers that have signs or grouped digits; None for others."""
+def dressed_numbers(present: "pd.Series[Any]") -> tuple[str, str] | None:
+    """Return what is wrong with a column of numbers with signs or grouped digits, and what helps; None for others."""
     texts = present[[isinstance(value, str) for value in present]].str.strip()
     bare = texts.str.replace(SIGNS, "", regex=True).str.strip()
     grouped = bare.map(lambda text: GROUPED.fullmatch(text) is not None)
@@ -109,7 +110,10 @@ def dressed_numbers(present: "pd.Series[Any]") -> str | None:
     decimal = numbers & ~dressed & bare.str.contains(",")  # 0,5 or 12,25: a comma there is decimal
     if not dressed.any() or decimal.any():
         return None
-    return f"numbers with signs or grouped digits, such as {texts[dressed].iloc[0]!r:.40}"
+    thousandths = texts[dressed].map(lambda text: ONE_COMMA.fullmatch(text) is not None).all()
+    other = " (if the comma is a decimal sign: --decimal ',')" if thousandths else ""
+    what = f"numbers with signs or grouped digits, such as {texts[dressed].iloc[0]!r:.40}"
+    return what, f"write them as plain numbers, such as 12345.6{other}"
 
 
 def _row(values: "pd.Series[Any]") -> Any:

@@ -37,8 +37,8 @@ class TableFormat:
             raise InputError(f"--sep must be one character or tab, got {self.sep!r}")
         if self.decimal not in (None, ".", ","):
             raise InputError(f"--decimal must be . or , and got {self.decimal!r}")
-        if self.sep is not None and self.sep == self.decimal:
-            raise InputError(f"--sep and --decimal must differ, both are {self.sep!r}")
+        if self.sep == self.decimal == ".":  # two commas can be told apart, where numbers stand in quotes
+            raise InputError("--sep and --decimal must differ, both are '.'")
         if self.encoding is not None and not _is_encoding(self.encoding):
             raise InputError(
                 f"--encoding must be one that Python knows, such as utf-8 or cp1252, got {self.encoding!r}"

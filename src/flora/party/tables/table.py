@@ -257,8 +257,8 @@ def _kind_of(name: str, present: "pd.Series[Any]") -> Kind:
         raise UnfitError([Problem(name, what, f"--drop {name}")])
     dressed = dressed_numbers(present)
     if dressed:
-        advice = f"write them as plain numbers, such as 12345.6, or leave them out with --drop {name} or --auto"
-        raise UnfitError([Problem(name, dressed, advice, unfit="numbers with signs or grouped digits")])
+        advice = f"{dressed[1]}, or leave them out with --drop {name} or --auto"
+        raise UnfitError([Problem(name, dressed[0], advice, unfit="numbers with signs or grouped digits")])
     nearly = nearly_numeric(present)
     if nearly:
         raise UnfitError([Problem(name, nearly[0], f"{nearly[1]}, or --drop {name}")])

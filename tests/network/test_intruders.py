@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
+from flora.engines.nvflare.consortium import AGGREGATOR, Kit
 from flora.engines.nvflare.run.service import end_tree
+from flora.engines.nvflare.run.session import session
 from flora.party.audit import verify
 from tests.engines.nvflare.guard import nvflare_topics as topics
 from tests.network.conftest import Network, Open, first_on_path
@@ -223,9 +225,22 @@ def test_the_aggregator_gets_nothing_from_a_party_at_rest(opened: Open, intruder
     kept_out(network, "south", before)
 
 
+def test_the_aggregator_gets_nothing_from_a_scientist(opened: Open, intruders: Any) -> None:
+    network = opened({"south": 60}, fresh=True)
+    hostile = _hostile(network, intruders)
+    kit = Kit.open(network.kits / "aggregator", AGGREGATOR).scientist
+    before = contents(kit.path)
+    with session(kit, 60.0) as line:
+        cell = line.api.api.cell.get_fqcn()
+        answers = hostile.attack(cell, table=network.data("south"), claims=("south", "server", cell))
+    allowed = {("hci_channel", "SESSION_EXPIRED"), ("cellnet.channel", "bye")}
+    assert {(answer["channel"], answer["topic"]) for answer in answers} <= allowed
+    assert contents(kit.path) == before
+    assert refusals(kit.path)
+
+
 def _hostile(network: Network, intruders: Any) -> Intruder:
     """Start NVFlare's server with the aggregator's kit, as FLoRA would, but without the guard."""
-    from flora.engines.nvflare.consortium import AGGREGATOR, Kit
     from flora.engines.nvflare.foreground import Foreground
     from flora.engines.nvflare.kits.provision import place_state
 

@@ -86,6 +86,11 @@ def test_what_left_is_in_the_audit_log(shared: Network) -> None:
     assert set(begun) == {"3 parties, masked, with south, west"}
 
 
+def test_the_guard_refuses_a_scientist_nothing_in_a_good_run(shared: Network) -> None:
+    both_runs(shared, "svm")
+    assert not (shared.kits / "aggregator" / "scientist" / "state" / "audit.jsonl").exists()
+
+
 def test_nothing_travels_in_the_clear(shared: Network, capture: Capture | None) -> None:
     """All of the runs above: between the machines' processes and within a machine."""
     if capture is None:

@@ -27,7 +27,7 @@ from nvflare.private.fed.client.admin import FedAdminAgent
 from flora.engines.nvflare.consortium import USER
 from flora.engines.nvflare.guard import orders, rules, seams
 from flora.engines.nvflare.guard.orders import Order
-from flora.engines.nvflare.guard.rules import AggregatorGuard, Guard, Heading, PartyGuard, SiteGuard
+from flora.engines.nvflare.guard.rules import AggregatorGuard, Guard, Heading, PartyGuard, ScientistGuard, SiteGuard
 from tests.engines.nvflare.guard import nvflare_topics as topics
 
 RUN, OTHER = "5bad8af9-c4b2-4c94-99cd-b8ccacca2c0c", "36f79e7f-ac83-486a-b0c0-cf74c9f90a97"
@@ -37,6 +37,7 @@ PARTY, PARTYS_RUN = PartyGuard("north", "agg.example.org"), PartyGuard("north", 
 SITE = SiteGuard("north", "agg.example.org")  # of a network that NVFlare runs already
 AGGREGATOR = AggregatorGuard("agg.example.org", USER, frozenset({"north", "south"}))
 HUB = replace(AGGREGATOR, run=RUN)
+SCIENTIST = ScientistGuard("agg.example.org")
 
 
 def request(origin: str, destination: str, channel: str, topic: str, **known: Any) -> Heading:
@@ -168,6 +169,28 @@ LINES: dict[str, tuple[Guard, rules.Asked, Sent]] = {
             f"north.{RUN}", HUB.here, c, t, neighbour="server", certificate="agg.example.org", dialled=True
         ),
     ),
+    "aggregator to scientist": (
+        SCIENTIST,
+        rules.SCIENTIST_FROM_AGGREGATOR,
+        lambda c, t: to_party("server", c, t, destination=ADMIN),
+    ),
+    "aggregator's run to scientist": (
+        SCIENTIST,
+        frozenset(),
+        lambda c, t: to_party(f"server.{RUN}", c, t, destination=ADMIN),
+    ),
+    "party to scientist": (SCIENTIST, frozenset(), lambda c, t: to_party("north", c, t, destination=ADMIN)),
+    "through a scientist": (SCIENTIST, frozenset(), lambda c, t: to_party("server", c, t)),
+    "who dials a scientist": (
+        SCIENTIST,
+        frozenset(),
+        lambda c, t: to_party("server", c, t, destination=ADMIN, dialled=False),
+    ),
+    "a party as a scientist's aggregator": (
+        SCIENTIST,
+        frozenset(),
+        lambda c, t: to_party("server", c, t, destination=ADMIN, certificate="north"),
+    ),
     "another run's party at the hub": (
         HUB,
         frozenset(),
@@ -222,13 +245,17 @@ def test_what_must_never_be_in_a_table() -> None:
     assert not shell & {name.split(".")[-1] for name in orders.COMMANDS}
 
 
-@pytest.mark.parametrize("line", ["peer to party", "party to party", "scientist to party", "one in another's name"])
+@pytest.mark.parametrize(
+    "line", ["peer to party", "party to party", "scientist to party", "one in another's name", "party to scientist"]
+)
 def test_an_answer_nobody_asked_for_is_refused_too(line: str) -> None:
     keeper, _, send = LINES[line]
     assert keeper.refusal(replace(send("admin", "admin"), kind="reply")) != ""
 
 
-@pytest.mark.parametrize("line", ["aggregator to party", "party to aggregator", "party's run to hub, on its way"])
+@pytest.mark.parametrize(
+    "line", ["aggregator to party", "party to aggregator", "party's run to hub, on its way", "aggregator to scientist"]
+)
 def test_an_answer_to_who_may_ask_passes(line: str) -> None:
     keeper, _, send = LINES[line]
     assert keeper.refusal(replace(send("any", "thing"), kind="reply")) == ""

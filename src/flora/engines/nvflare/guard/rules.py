@@ -61,6 +61,9 @@ HUB_FROM_AGGREGATOR: Asked = (
     frozenset(("server_command", topic) for topic in ("app_command", "abort", "handle_dead_job")) | STREAM | BYE
 )
 
+# At a scientist: all else that it needs are answers.
+SCIENTIST_FROM_AGGREGATOR: Asked = frozenset({("hci_channel", "SESSION_EXPIRED")}) | STREAM | BYE
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -257,7 +260,26 @@ class AggregatorGuard:
         return _listed(e, HUB_FROM_PARTYS_RUN)
 
 
-Guard = PartyGuard | SiteGuard | AggregatorGuard
+@dataclass(frozen=True)
+class ScientistGuard:
+    """A scientist's process: it hears the aggregator itself, and nobody through it."""
+
+    aggregator: str  # as its certificate says
+
+    def refusal(self, e: Heading) -> str:
+        """Return why a message is refused; empty where it may come in."""
+        if e.within and e.origin == e.neighbour and SESSION.fullmatch(e.origin):
+            return ""
+        if e.invites:
+            return "a scientist opens no further lines"
+        if not (e.dialled and e.origin == e.neighbour == SERVER and e.certificate in ("", self.aggregator)):
+            return "a scientist hears its aggregator alone"
+        if not SESSION.fullmatch(e.destination):
+            return "it is for somebody else"
+        return _listed(e, SCIENTIST_FROM_AGGREGATOR)
+
+
+Guard = PartyGuard | SiteGuard | AggregatorGuard | ScientistGuard
 
 
 def run_of(cell: str, owner: str) -> str:

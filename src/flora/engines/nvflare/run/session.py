@@ -145,12 +145,11 @@ def session(kit: Kit, seconds: float = 10.0) -> Iterator[Session]:
     from nvflare.fuel.flare_api.api_spec import AuthenticationError
     from nvflare.fuel.flare_api.flare_api import new_secure_session
 
-    from flora.engines.nvflare.guard.downloads import keep_downloads_within
+    from flora.engines.nvflare.guard.scientist import guarded
 
-    keep_downloads_within()
     scientist = kit.scientist
     logging.getLogger("nvflare").setLevel(logging.CRITICAL)
-    with _no_cell_left():
+    with guarded(scientist), _no_cell_left():
         try:
             with _quiet():
                 api = new_secure_session(scientist.name, str(scientist.path), timeout=seconds, auto_login_max_tries=1)

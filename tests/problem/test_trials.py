@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from flora.errors import InputError, TrialsError
 from flora.problem.space import Boolean, Categorical, Integer, Real, SearchSpace
-from flora.problem.trials import FailedTrial, PartyTrials, Trial, loss_of
+from flora.problem.trials import FailedTrial, PartyTrials, Trial, check_party_names, loss_of
 
 STEADY = settings(derandomize=True, deadline=None, max_examples=250)
 SPACE = SearchSpace(
@@ -322,3 +322,24 @@ def test_a_csv_file_without_trials_is_refused(tmp_path: Path) -> None:
     path.write_text("C,n,k,b,loss\n")
     with pytest.raises(TrialsError, match=r"north\.csv: party 'north': need 1 to 10000 trials, got 0"):
         PartyTrials.from_csv(path, SPACE, scoring="accuracy")
+
+
+@pytest.mark.parametrize(
+    ("other", "shown"),
+    [
+        ("Anna", "'Anna' and 'anna'"),
+        ("anna ", "'anna' and 'anna '"),
+        ("\u0430nna", r"'anna' and '\\u0430nna'"),  # Cyrillic
+        ("\u0391nn\u03b1", r"'anna' and '\\u0391nn\\u03b1'"),  # Greek
+        ("\uff41nna", r"'anna' and '\\uff41nna'"),  # of full width
+    ],
+)
+def test_names_that_look_the_same_are_refused(other: str, shown: str) -> None:
+    rule = "party names must differ by more than case, blanks and letters that look alike, got "
+    for names in (["bert", "anna", other], [other, "bert", "anna"]):
+        with pytest.raises(TrialsError, match=f"^{rule}{shown}$"):
+            check_party_names(names)
+
+
+def test_names_that_look_different_pass_in_any_script() -> None:
+    check_party_names(["Moscow", "Москва", "Αθήνα", "Ana", "Añá", "north 1", "north1", "東京"])

@@ -3,14 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from flora.aggregator.surfaces import SURFACES, surface_kind
 from flora.aggregator.surfaces.kinds import Learning, LossSurface, SurfaceKind
 from flora.errors import InputError, TrialsError
 from flora.problem.space import SearchSpace
-from flora.problem.trials import PartyTrials
+from flora.problem.trials import PartyTrials, check_party_names
 from flora.surrogate.regressors import REGRESSORS
 
 __all__ = ["SURFACES", "LossSurface", "SurfaceChoice", "SurfaceKind", "check_compatible", "fit_surface"]
@@ -78,9 +77,7 @@ def check_compatible(trials: Sequence[PartyTrials]) -> None:
     if not trials:
         raise TrialsError("need the trials of at least one party, got none")
     ordered = sorted(trials, key=lambda party: party.party)
-    for one, other in pairwise(ordered):
-        if one.party == other.party:
-            raise TrialsError(f"party names must differ, {one.party!r} comes twice")
+    check_party_names(party.party for party in ordered)
     for party in ordered:
         if not party.trials:
             raise TrialsError(

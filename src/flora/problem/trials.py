@@ -3,8 +3,10 @@
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     import optuna
 
 MOST_TRIALS = 10_000
+LOOKALIKES = str.maketrans(  # Cyrillic and Greek letters, and the Latin ones that they look like in either case
+    "авекмнорстухіјѕԁһԛԝαβεζηικμνορτυχ", "abekmhopctyxijsdhqwabezhikmnoptyx"
+)
 FORMAT = Format("flora-trials", error=TrialsError)
 
 
@@ -247,6 +252,20 @@ def check_party_name(name: Any) -> None:
     """Raise unless ``name`` can be a party's: 1 to 200 printable characters."""
     if not isinstance(name, str) or not 1 <= len(name) <= 200 or not name.isprintable():
         raise TrialsError(f"a party's name is 1 to 200 printable characters, got {name!r:.80}")
+
+
+def check_party_names(names: Iterable[str]) -> None:
+    """Raise where two parties of one run have the same name, or names that look the same."""
+    for (look, one), (other_look, other) in pairwise(sorted((_look(name), name) for name in names)):
+        if one == other:
+            raise TrialsError(f"party names must differ, {one!r} comes twice")
+        if look == other_look:
+            rule = "by more than case, blanks and letters that look alike"
+            raise TrialsError(f"party names must differ {rule}, got {one!a:.80} and {other!a:.80}")
+
+
+def _look(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().translate(LOOKALIKES).split())
 
 
 has_form(PartyTrials, PartyTrials.to_document, PartyTrials.from_document)

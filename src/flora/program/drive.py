@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from itertools import pairwise
 from typing import Any, TypeVar
 
-from flora.errors import FloraError, InputError
+from flora.errors import FloraError
 from flora.problem.messages import Reply, Step
+from flora.problem.trials import check_party_names
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Reply)
@@ -50,7 +50,5 @@ def timed(ask: Ask, seconds: dict[str, float]) -> Ask:
 
 def _sorted(replies: Iterable[Reply]) -> list[Reply]:
     ordered = sorted(replies, key=lambda reply: reply.party)
-    for one, other in pairwise(ordered):
-        if one.party == other.party:
-            raise InputError(f"party names must differ, {one.party!r} comes twice")
+    check_party_names(reply.party for reply in ordered)
     return ordered

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from flora.errors import FloraError, InputError
-from flora.party.audit import FIRST, REPAIR, AuditLog, verify
+from flora.party.audit import FIRST, REPAIR, AuditLog, Entry, verify
 
 NOON = datetime(2026, 3, 1, 13, 0, 0, 5000, timezone(timedelta(hours=1)))
 
@@ -89,11 +89,14 @@ def changed(name: str, value: object, *, hashed: bool = False) -> Callable[[list
     ],
     ids=range(19),
 )
+@pytest.mark.parametrize("verified", [False, True], ids=["new", "verified before"])
 def test_a_broken_line_is_named_and_nothing_more_is_recorded(
-    tmp_path: Path, change: Callable[[list[bytes]], object], says: str
+    tmp_path: Path, change: Callable[[list[bytes]], object], says: str, verified: bool
 ) -> None:
     path = tmp_path / "audit.jsonl"
     log_of(path, 4)
+    if verified:
+        AuditLog(path)
     lines = path.read_bytes().splitlines()
     change(lines)
     path.write_bytes(b"\n".join(lines) + b"\n")
@@ -103,6 +106,46 @@ def test_a_broken_line_is_named_and_nothing_more_is_recorded(
             read(path)
         assert str(caught.value).startswith(f"{path}: line ")
     assert path.read_bytes() == broken
+
+
+def test_a_process_verifies_each_line_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "audit.jsonl"
+    log_of(path, 20)
+    AuditLog(path).record("more", "x", b"")
+    read: list[str] = []
+    from_line = Entry.from_line
+
+    def counted(line: bytes) -> Entry:
+        read.append(json.loads(line)["what"])
+        return from_line(line)
+
+    monkeypatch.setattr(Entry, "from_line", counted)
+    for expected in (["more", "more"], ["more"]):  # the last line is always read
+        read.clear()
+        AuditLog(path)
+        assert read == expected
+
+
+def test_a_line_is_named_by_its_number_after_lines_that_were_verified_before(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    log_of(path, 4)
+    AuditLog(path)
+    log_of(path, 4)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:5] + lines[6:]))
+    with pytest.raises(InputError, match="line 6: it does not follow"):
+        AuditLog(path)
+
+
+def test_a_log_that_was_begun_anew_is_verified_anew(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    log_of(path, 4)
+    AuditLog(path)
+    path.unlink()
+    log_of(path, 2)
+    assert len(verify(path)) == 2
+    AuditLog(path).record("more", "x", b"")
+    assert len(verify(path)) == 3
 
 
 def test_an_open_log_does_not_go_on_after_a_broken_last_line(tmp_path: Path) -> None:

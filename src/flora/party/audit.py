@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from os import SEEK_END
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
-from flora.core.documents import parse
+from flora.core.documents import MIB, parse
 from flora.core.files import append_durably, locked, sync_folder, write_whole
 from flora.errors import FloraError, InputError
 
@@ -71,7 +71,7 @@ class AuditLog:
         self.path, self._clock = Path(path), clock
         with self._alone():
             self._last_hash()
-            verify(self.path)
+            _verify_rest(self.path)
 
     def record(self, what: str, to: str, data: bytes, note: str = "") -> Entry:
         """Write down that ``data`` leaves. When this returns it is on the disk; before that nothing may leave."""
@@ -133,14 +133,50 @@ def verify(path: str | Path) -> tuple[Entry, ...]:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    entries: list[Entry] = []
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                entries.append(_next(line, entries[-1].hash if entries else FIRST))
-            except ValueError as error:
-                raise InputError(f"{path}: line {number}: {error}") from error
-    return tuple(entries)
+        return tuple(entry for _, entry in _entries(path, file, _Place()))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """How far this process has verified a file."""
+
+    size: int = 0
+    digest: str = hashlib.sha256().hexdigest()  # of all bytes up to here
+    lines: int = 0
+    last: str = FIRST  # the hash of the line before
+
+
+_verified: dict[Path, _Place] = {}  # by file, read and written by who has locked it
+
+
+def _verify_rest(path: Path) -> None:
+    """Verify a log, without the lines that this process has verified before and that are byte for byte as they were."""
+    place = _verified.get(path, _Place())
+    with path.open("rb") as file:
+        digest = hashlib.sha256()
+        while part := file.read(min(MIB, place.size - file.tell())):
+            digest.update(part)
+        if digest.hexdigest() != place.digest:
+            place, digest = _Place(), hashlib.sha256()
+            file.seek(0)
+        lines, last = place.lines, place.last
+        for line, entry in _entries(path, file, place):
+            digest.update(line)
+            lines, last = lines + 1, entry.hash
+        _verified[path] = _Place(file.tell(), digest.hexdigest(), lines, last)
+
+
+def _entries(path: Path, file: BinaryIO, place: _Place) -> Iterator[tuple[bytes, Entry]]:
+    """Return each line from a place on, with what it says, or raise :class:`InputError` at the first that is broken."""
+    last = place.last
+    for number, line in enumerate(iter(file.readline, b""), place.lines + 1):
+        try:
+            entry = _next(line, last)
+        except ValueError as error:
+            raise InputError(f"{path}: line {number}: {error}") from error
+        last = entry.hash
+        yield line, entry
 
 
 def _next(line: bytes, previous: str) -> Entry:

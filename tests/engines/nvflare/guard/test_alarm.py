@@ -6,7 +6,7 @@ import pytest
 from flora.engines.nvflare.consortium import Consortium, Kit
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.guard.alarm import AGAIN, MOST, Alarm, Quota
-from flora.party.audit import verify
+from flora.party.audit import AuditLog, verify
 
 
 class Clock:
@@ -61,9 +61,9 @@ def test_a_long_log_is_read_once(alarm: Alarm, monkeypatch: pytest.MonkeyPatch) 
 
     def counted(path: Path) -> Any:
         reads.append(path)
-        return verify(path)
+        return AuditLog(path)
 
-    monkeypatch.setattr("flora.party.audit.verify", counted)
+    monkeypatch.setattr("flora.engines.nvflare.guard.alarm.AuditLog", counted)
     for number in range(5):
         alarm.refused(f"message {number}", "no")
     assert (len(written(alarm)), len(reads)) == (5, 1)

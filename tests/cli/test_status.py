@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from flora.cli import status as module
+from flora.cli.main import main
 from flora.cli.status import WatchedKit
 from flora.core.codec import to_document
 from flora.engines.nvflare.consortium import Consortium, Kit
@@ -31,6 +32,9 @@ class Line:
 
     def running(self) -> list[str]:
         return ["job"]
+
+    def connected(self) -> list[str]:
+        return ["north", "south"]
 
     def status(self, job: str) -> dict[str, Any] | None:
         if not self.says:
@@ -74,3 +78,21 @@ def test_a_consortiums_run_is_watched_at_the_aggregators_kit(tmp_path: Path, mon
     assert training is not None
     assert pages.line(training).startswith("training 2 of 11, iteration 5 of at most 5")
     assert watched.live() is None  # the aggregator has gone
+
+
+def test_status_names_whom_a_sum_waits_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at_work = {"state": "works", "done": 3, "total": 9}
+    parties = {"north": at_work, "south": at_work}
+    line = Line([{"step": "train", "number": 3, "parties": parties, "awaited": ["south"]}])
+
+    @contextmanager
+    def session(_: Kit) -> Iterator[Line]:
+        yield line
+
+    kit = Kit(tmp_path, "aggregator", "aggregator", Consortium("hearts", "localhost", ("north", "south")))
+    monkeypatch.setattr(module, "session", session)
+    monkeypatch.setattr(Kit, "open", lambda *_: kit)
+    assert main(["status", str(tmp_path)]) == 0
+    assert "  a sum waits for south" in capsys.readouterr().out.splitlines()

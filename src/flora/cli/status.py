@@ -106,6 +106,7 @@ def run(parsed: Namespace) -> dict[str, Any] | None:
         "consortium": kit.consortium.name,
         "runs": len(jobs),
         "step": states[0]["step"] if states else None,
+        "awaited": [name for name in kit.consortium.parties if states and name in states[0].get("awaited", ())],
         "parties": entries,
     }
     if not options.json:
@@ -130,6 +131,8 @@ def _show(kit: Kit, document: Mapping[str, Any]) -> None:
     where = f"{kit.consortium.aggregator} port {kit.consortium.port}"
     under_way = f"a run is under way, at {document['step']!r}" if document["runs"] else "no run is under way"
     print_line(f"Consortium {kit.consortium.name}, aggregator {where}: {under_way}")
+    if document["awaited"]:
+        print_line(f"  a sum waits for {', '.join(document['awaited'])}")
     for entry in document["parties"]:
         count = _count(entry["done"], entry["total"], document["step"])
         doing = f", {entry['state']}{count}" if entry["state"] else ""

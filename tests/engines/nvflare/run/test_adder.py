@@ -13,6 +13,7 @@ from nvflare.fuel.f3.cellnet.utils import make_reply
 
 from flora.engines.nvflare.guard.rules import SERVER
 from flora.engines.nvflare.run import adder as adder_module
+from flora.engines.nvflare.run import hub as hub_module
 from flora.engines.nvflare.run.adder import ORDER, Adder, FarHub
 from flora.engines.nvflare.run.collective import CHANNEL, REDUCE, CellCollective, message
 from flora.errors import CollectiveError
@@ -91,6 +92,26 @@ def test_parties_add_up_and_the_run_hears_what_it_cost(adder: Adder) -> None:
     hub.tick()
     assert (hub.over, hub.traffic.calls) == ("", 1)
     assert hub.traffic.received == hub.traffic.sent == {"north": 16, "south": 16}
+
+
+def test_the_run_hears_whom_a_sum_waits_for_after_a_while(adder: Adder, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub, now = begun(adder), [1000.0]
+    monkeypatch.setattr(hub_module, "monotonic", lambda: now[0])
+
+    def awaited(seconds: float) -> tuple[str, ...]:
+        now[0] += seconds
+        hub.tick()
+        return hub.awaited
+
+    assert awaited(99) == ()  # nobody waits
+    with ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(party(adder, "south").add_integers, np.array([1]))
+        while not adder._exchanges[RUN].hub._waiting:
+            pass
+        assert (awaited(20), awaited(20)) == ((), ("north",))
+        party(adder, "north").add_integers(np.array([1]))
+        waits.result()
+    assert awaited(99) == ()
 
 
 def test_without_an_exchange_nothing_is_added(adder: Adder) -> None:

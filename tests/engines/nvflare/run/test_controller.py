@@ -231,5 +231,8 @@ def test_the_status_counts_and_names_who_is_quiet(controller: FloraController, m
         "south": "quiet",
     }
     assert (found["parties"]["south"]["done"], found["parties"]["south"]["total"]) == (3, 10)
+    assert found["awaited"] == []
+    controller._hub = FarHub(None, awaited=("south",))
+    assert controller._on_status("", None, None)["awaited"] == ["south"]
     controller._heartbeats.forget_counts()  # the next step has begun
     assert controller._heartbeats.counts("south") == (0, 0)

@@ -186,3 +186,11 @@ def test_patience_ends(followed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FloraError, match="the aggregator does not answer; waiting for it: gave up"):
         follower.follow()
     assert said[-1].startswith("the aggregator does not answer")
+
+
+def test_the_progress_names_whom_a_sum_waits_for(followed: Any) -> None:
+    follower, _, said = followed([DONE])
+    parties = {"north": {"state": "works"}, "south": {"state": "works"}}
+    for awaited in ([], ["south"]):
+        follower._show({"step": "train", "parties": parties, "awaited": awaited})
+    assert said == ["train: north, south at work", "train: north, south at work; a sum waits for south"]

@@ -56,6 +56,7 @@ class State:
     calls: Total
     received: dict[str, Total]
     sent: dict[str, Total]
+    awaited: tuple[Name, ...] = ()
 
 
 @dataclass
@@ -118,7 +119,7 @@ class Adder:
         exchange.heard = monotonic()
         if order.what == "end":
             exchange.hub.close(order.reason)
-        return State(exchange.hub.over, **asdict(exchange.hub.traffic))
+        return State(exchange.hub.over, **asdict(exchange.hub.traffic), awaited=exchange.hub.awaited)
 
     def _end_all(self, reason: str) -> None:
         for exchange in self._exchanges.values():
@@ -139,6 +140,7 @@ class FarHub:
     cell: Any
     over: str = ""
     traffic: Traffic = field(default_factory=Traffic)
+    awaited: tuple[str, ...] = ()
     missed: int = 0  # orders in a row that were not answered
 
     @classmethod
@@ -168,5 +170,5 @@ class FarHub:
         except (ValueError, TypeError, AttributeError):
             return False
         self.over = self.over or state.over
-        self.traffic = Traffic(state.calls, state.received, state.sent)
+        self.traffic, self.awaited = Traffic(state.calls, state.received, state.sent), state.awaited
         return True

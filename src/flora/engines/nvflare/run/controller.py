@@ -312,4 +312,5 @@ class FloraController(Controller):  # type: ignore[misc]
         if isinstance(asked.step, Train):
             step = asked.step
             training = {"training": self._trainings, "fold": step.fold, "folds": step.folds, "passes": step.passes}
-        return {"step": asked.step.name, "number": asked.number, "parties": parties, **training}
+        awaited = list(self._hub.awaited) if self._hub is not None else []
+        return {"step": asked.step.name, "number": asked.number, "parties": parties, "awaited": awaited, **training}

@@ -21,6 +21,7 @@ from flora.errors import WireError
 MOST_BYTES = 256 * 2**20  # of one contribution
 MOST_AXES = 8
 PATIENCE = 5.0  # seconds after which a waiting party is told to ask again, so that both sides know of each other
+LONG = 30.0  # seconds after which it is worth a word that others wait
 KINDS = ("add", "gather")  # "add" is of whole numbers, modulo 2^64
 
 
@@ -89,6 +90,7 @@ class Hub:
     _number: int = 0
     _calls: dict[str, Call] = field(default_factory=dict)
     _parts: dict[str, bytes] = field(default_factory=dict)
+    _first: float = 0.0  # when the first call of this round came
     _waiting: dict[str, tuple[Address, float]] = field(default_factory=dict)
     _last: HubAnswer | None = None
     _lock: Any = field(default_factory=Lock)
@@ -104,6 +106,13 @@ class Hub:
         for where, sent in ready:
             self.send(where, sent)
         return answer
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Who has not called yet while others have waited for long."""
+        with self._lock:
+            waited = bool(self._calls) and not self.over and monotonic() - self._first > LONG
+            return tuple(party for party in self.parties if waited and party not in self._calls)
 
     def tick(self) -> None:
         """Tell who has waited for long to ask again. To be called every second or so."""
@@ -139,6 +148,7 @@ class Hub:
         ):  # the party has had that answer: this is a repetition that was under way for long
             return None
         if call.kind != "again":
+            self._first = self._first if self._calls else monotonic()
             self._calls[party], self._parts[party] = call, data
             self.traffic.received[party] = self.traffic.received.get(party, 0) + len(data)
         self._waiting[party] = (address, monotonic())

@@ -149,6 +149,8 @@ class Follower:
         at_work = [p for p, entry in parties.items() if entry["state"] == "works"]
         words = [f"{', '.join(at_work)} at work"] * bool(at_work)
         words += [f"{', '.join(silent)} gives no sign of life"] * bool(silent)
+        awaited = [p for p in parties if p in status.get("awaited", ())]
+        words += [f"a sum waits for {', '.join(awaited)}"] * bool(awaited)
         self._tell(f"{step}: {'; '.join(words) or 'all have answered'}")
 
     def _go_on(self, outcome: dict[str, Any]) -> None:

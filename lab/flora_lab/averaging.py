@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.core.workers import one_thread
 from flora.errors import DataError
 from flora.models import family_of

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.core.workers import one_thread
 from flora.models import family_of
 from flora.models.class_weights import BALANCE

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.core.collective import Collective
 from flora.core.masks import FreshSigner, Masking
 from flora.core.threads import in_step

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flora.cli.arguments import add_jobs, add_json
-from flora.cli.options import check_jobs
+from flora.cli.arguments import add_json
+from flora.cli.parsed import check_jobs
+from flora.cli.table_arguments import add_jobs
 from flora.core.files import write_whole
 from flora.errors import InputError
 from flora_lab.cells import Protocol

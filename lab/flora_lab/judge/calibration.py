@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.errors import InputError
 from flora_lab.cells import Cell
 from flora_lab.judge.answers import JudgedAnswer, calibrated, show_calibration

@@ -10,8 +10,9 @@ import pandas as pd
 from rich.console import Console
 from sklearn import datasets
 
-from flora.cli.arguments import add_jobs, add_json
-from flora.cli.options import check_jobs, options_of
+from flora.cli.arguments import add_json
+from flora.cli.parsed import check_jobs, options_of
+from flora.cli.table_arguments import add_jobs
 from flora.core.workers import workers
 from flora.errors import FloraError
 from flora.program.drive import drive

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from flora.aggregator.surface import SURFACES
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.problem.plan import at_least
 from flora_lab.cells import Cell, Protocol
 from flora_lab.datasets import used_for

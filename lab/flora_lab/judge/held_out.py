@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.core.codec import read, to_document
 from flora.models.model_file import unpack
 from flora.problem.plan import at_least

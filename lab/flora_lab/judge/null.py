@@ -14,8 +14,9 @@ import pandas as pd
 from rich.console import Console
 
 from flora.aggregator.verdict import Verdict
-from flora.cli.arguments import add_jobs, add_json
-from flora.cli.options import check_jobs, options_of
+from flora.cli.arguments import add_json
+from flora.cli.parsed import check_jobs, options_of
+from flora.cli.table_arguments import add_jobs
 from flora.core.codec import read, to_document
 from flora.problem.plan import at_least
 from flora.program.drive import drive

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.core.codec import read, to_document
 from flora.engines.threads import in_process
 from flora.errors import InputError

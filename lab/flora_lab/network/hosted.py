@@ -54,7 +54,7 @@ from nvflare.private.fed.authenticator import Authenticator
 from nvflare.private.fed.utils.fed_utils import nvflare_fobs_initialize
 from nvflare.private.scheduler_constants import ShareableHeader
 
-from flora.cli.printing import print_line
+from flora.cli.plain import print_line
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.run.executor import FloraExecutor

@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from flora.cli.arguments import add_json
-from flora.cli.options import options_of
-from flora.cli.printing import note, print_line
+from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
+from flora.cli.printing import note
 from flora.cli.processes import child, free_port, stoppable
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Consortium, Kit

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.core.files import write_whole
 from flora.errors import FloraError, InputError
 from flora_lab.backends import BACKENDS, backend

@@ -17,7 +17,7 @@ import numpy as np
 
 from flora.aggregator.aggregation import aggregate
 from flora.aggregator.surface import SurfaceChoice
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.problem.plan import at_least
 from flora.problem.space import Integer, Real, SearchSpace
 from flora.problem.trials import PartyTrials, Trial

@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.core.workers import Map, at_once, one_thread, workers
 from flora.models import family_of
 from flora.models.rows import Rows

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.core.workers import one_by_one, one_thread
 from flora.problem.plan import at_least
 from flora_lab.datasets import data_folder

@@ -21,7 +21,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.core.collective import Alone, Integers
 from flora.core.workers import one_thread
 from flora.models.hgb.bins import agree_on_bins

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flora.cli.arguments import TABLE_KINDS, add_drop, add_format, add_jobs
-from flora.cli.options import check_jobs, options_of
-from flora.cli.printing import note, print_line
+from flora.cli.parsed import check_jobs, options_of
+from flora.cli.plain import print_line
+from flora.cli.printing import note
+from flora.cli.table_arguments import TABLE_KINDS, add_drop, add_format, add_jobs
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.run.site_settings import SiteSettings

@@ -12,8 +12,10 @@ from rich.console import Console
 from flora.aggregator.aggregation import aggregate
 from flora.aggregator.inside import recommended_inside
 from flora.cli.arguments import add_json, add_surface
-from flora.cli.options import SurfaceOptions, options_of
-from flora.cli.printing import messages, note, print_line
+from flora.cli.options import SurfaceOptions
+from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
+from flora.cli.printing import messages, note
 from flora.cli.written import show_written
 from flora.core.files import write_whole
 from flora.engines.files import (

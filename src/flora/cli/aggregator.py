@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.cli.processes import ended_cleanly, line_of, show_checks
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import AGGREGATOR, Kit

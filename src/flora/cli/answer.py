@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flora.cli.arguments import TABLE_KINDS, add_jobs, add_json, add_table
-from flora.cli.options import TableOptions, WorkOptions, options_of, stem
-from flora.cli.printing import note, print_line
+from flora.cli.arguments import add_json, add_table
+from flora.cli.options import TableOptions, WorkOptions, stem
+from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
+from flora.cli.printing import note
+from flora.cli.table_arguments import TABLE_KINDS, add_jobs
 from flora.core.files import write_whole
 from flora.core.workers import workers
 from flora.engines.files import read_reply_file, read_step_file

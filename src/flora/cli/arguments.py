@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from flora.aggregator.surface import SURFACES, SurfaceChoice
-from flora.cli.table_arguments import TABLE_KINDS, add_drop, add_format, add_jobs
+from flora.cli.table_arguments import add_drop, add_format
 from flora.models import FAMILIES
 from flora.party.local_search.samplers import SAMPLERS
 from flora.problem.schema import Task
@@ -13,19 +13,6 @@ from flora.program.request import OBJECTIVES, Request
 from flora.surrogate.regressors import REGRESSORS
 
 TASKS = get_args(Task)
-
-__all__ = [
-    "TABLE_KINDS",
-    "TASKS",
-    "add_confirm",
-    "add_drop",
-    "add_format",
-    "add_jobs",
-    "add_json",
-    "add_search",
-    "add_surface",
-    "add_table",
-]
 
 
 def add_table(parser: Any, *, required: bool = True) -> None:

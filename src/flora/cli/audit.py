@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from flora.cli.arguments import add_json
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
 from flora.party.audit import FIRST, Entry, verify
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from flora.cli.printing import print_line
+from flora.cli.plain import print_line
 from flora.core.documents import MIB, contents
 from flora.core.files import write_whole
 from flora.engines.nvflare import require_nvflare

@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from flora.cli.arguments import add_json
-from flora.cli.options import options_of
-from flora.cli.printing import print_line
+from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
 from flora.outcome.compare import Line, compare
 from flora.outcome.folder import read_run
 from flora.outcome.narrow import whole

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from flora.cli.options import options_of
-from flora.cli.printing import print_line
+from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
 
 SHELLS = ("bash", "zsh", "fish")
 Options = dict[str, list[str]]  # an option, and the values that it takes where they are few

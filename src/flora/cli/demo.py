@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flora.cli.arguments import add_jobs, add_json
-from flora.cli.options import TableOptions, WorkOptions, options_of
+from flora.cli.arguments import add_json
+from flora.cli.options import TableOptions, WorkOptions
+from flora.cli.parsed import options_of
+from flora.cli.table_arguments import add_jobs
 from flora.program.request import Request
 
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from flora.cli.arguments import add_format, add_json
+from flora.cli.arguments import add_json
 from flora.cli.new_rows import add_new_rows, model_of, new_rows
-from flora.cli.options import options_of
+from flora.cli.parsed import options_of
+from flora.cli.table_arguments import add_format
 from flora.outcome.folder import read_run
 from flora.party.tables.format import TableFormat
 

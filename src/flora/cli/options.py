@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from flora.aggregator.evidence import Objective
 from flora.aggregator.surface import SurfaceChoice
-from flora.cli.parsed import check_jobs, options_of
+from flora.cli.parsed import check_jobs
 from flora.party.tables.format import Say, TableFormat
 from flora.problem.family import PAPER
 from flora.problem.schema import Schema, Task
@@ -15,8 +15,6 @@ from flora.program.request import Request
 
 if TYPE_CHECKING:
     from flora.party.tables.table import Table
-
-__all__ = ["SearchOptions", "SurfaceOptions", "TableOptions", "WorkOptions", "check_jobs", "options_of", "stem"]
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from flora.cli.arguments import add_format
 from flora.cli.new_rows import add_new_rows, model_of, new_rows
-from flora.cli.options import options_of
-from flora.cli.printing import print_line
+from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
+from flora.cli.table_arguments import add_format
 from flora.core.files import write_whole
 from flora.errors import DataError, InputError
 from flora.party.tables.format import TableFormat

@@ -2,9 +2,7 @@
 
 from rich.console import Console
 
-from flora.cli.plain import harmless, print_line
-
-__all__ = ["messages", "note", "print_line"]
+from flora.cli.plain import harmless
 
 messages = Console(stderr=True)
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flora.cli.options import options_of
-from flora.cli.printing import print_line
+from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Consortium
 from flora.engines.nvflare.kits.provision import make_kits

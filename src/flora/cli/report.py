@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flora.cli.options import options_of
-from flora.cli.printing import note, print_line
+from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
+from flora.cli.printing import note
 from flora.cli.watch import WatchedFolder, add_address, watch_until_stopped
 from flora.errors import InputError
 from flora.outcome.folder import REPORT, write_report

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flora.cli.arguments import TASKS, add_drop, add_format
-from flora.cli.options import options_of, stem
-from flora.cli.printing import note, print_line
+from flora.cli.arguments import TASKS
+from flora.cli.options import stem
+from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
+from flora.cli.printing import note
+from flora.cli.table_arguments import add_drop, add_format
 from flora.core.files import write_whole
 from flora.errors import DataError, InputError
 from flora.party.tables.format import TableFormat

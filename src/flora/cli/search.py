@@ -7,9 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flora.cli.arguments import TABLE_KINDS, add_jobs, add_json, add_search, add_table
-from flora.cli.options import SearchOptions, TableOptions, WorkOptions, options_of, stem
-from flora.cli.printing import messages, note, print_line
+from flora.cli.arguments import add_json, add_search, add_table
+from flora.cli.options import SearchOptions, TableOptions, WorkOptions, stem
+from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
+from flora.cli.printing import messages, note
+from flora.cli.table_arguments import TABLE_KINDS, add_jobs
 from flora.core.files import write_whole
 from flora.core.workers import workers
 from flora.errors import DataError, InputError

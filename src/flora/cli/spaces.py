@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from flora.cli.arguments import TASKS
-from flora.cli.options import options_of
-from flora.cli.printing import print_line
+from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
 from flora.models import FAMILIES, family_of
 from flora.problem.family import FEDERATED, OWN, space_of
 from flora.problem.schema import Task

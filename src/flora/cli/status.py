@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from flora.cli.arguments import add_json
-from flora.cli.options import options_of
-from flora.cli.printing import note, print_line
+from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
+from flora.cli.printing import note
 from flora.cli.watch import add_address, watch_until_stopped
 from flora.core.codec import read
 from flora.engines.nvflare import require_nvflare

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flora.cli.all_tables import opened_tables, told_together
-from flora.cli.arguments import TABLE_KINDS, add_confirm, add_jobs, add_json, add_search, add_surface, add_table
+from flora.cli.arguments import add_confirm, add_json, add_search, add_surface, add_table
 from flora.cli.held_rows import TestRows
-from flora.cli.options import SearchOptions, SurfaceOptions, TableOptions, WorkOptions, options_of, stem
+from flora.cli.options import SearchOptions, SurfaceOptions, TableOptions, WorkOptions, stem
+from flora.cli.parsed import options_of
 from flora.cli.printing import messages, note
+from flora.cli.table_arguments import TABLE_KINDS, add_jobs
 from flora.cli.written import finish
 from flora.core.workers import workers
 from flora.engines import ENGINES, engine_of

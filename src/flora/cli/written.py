@@ -8,7 +8,8 @@ from typing import Any
 from rich.console import Console
 
 from flora.cli.options import WorkOptions
-from flora.cli.printing import messages, note, print_line
+from flora.cli.plain import print_line
+from flora.cli.printing import messages, note
 from flora.outcome.console import show_result
 from flora.outcome.explain import trained_words
 from flora.outcome.folder import REPORT, RunFolder

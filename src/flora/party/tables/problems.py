@@ -1,7 +1,7 @@
 """What is wrong with a table's columns: all of it in one error, so that one start is enough to mend the file."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flora.core.naming import some_of
 from flora.core.rules import one_line
@@ -52,14 +52,17 @@ def refused_together(errors: Mapping[str, DataError]) -> DataError | None:
     """
     if len(errors) < 2 or not any(isinstance(error, UnfitError) for error in errors.values()):
         return None
-    parties: dict[Problem, list[str]] = {}
+    found: dict[Problem, list[tuple[str, Problem]]] = {}
     for party, error in sorted(errors.items()):
         for problem in error.problems if isinstance(error, UnfitError) else (Problem("", str(error), ""),):
-            parties.setdefault(problem, []).append(party)
-    if len(parties) == 1:
-        ((problem, names),) = parties.items()
+            found.setdefault(replace(problem, what=problem.unfit or problem.what), []).append((party, problem))
+    merged = [
+        ([party for party, _ in told], told[0][1] if len(told) == 1 else shared) for shared, told in found.items()
+    ]
+    if len(merged) == 1:
+        names, problem = merged[0]
         return DataError(f"parties {some_of(names)}: {_line(problem)}")
-    rows = [(some_of(names), each.column, each.what, each.advice) for each, names in parties.items()]
+    rows = [(some_of(names), each.column, each.what, each.advice) for names, each in merged]
     return DataError(_table(rows, ("party", *HEADER), "the parties' tables"))
 
 

@@ -185,7 +185,7 @@ class TestWholeRuns:
     def test_all_parties_tell_their_problems_at_once(self, flora: Run, tmp_path: Path) -> None:
         texts, when = [f"word {k}" for k in range(60)], ["2024-01-31", "2024-02-01"] * 30
         two_moons(60, 1).assign(remark=texts, when=when).to_csv(tmp_path / "south.csv", index=False)
-        two_moons(60, 2).assign(when=when).to_csv(tmp_path / "north.csv", index=False)
+        two_moons(60, 2).assign(when=when[::-1]).to_csv(tmp_path / "north.csv", index=False)
         two_moons(60, 3).to_csv(tmp_path / "west.csv", index=False)
         two_moons(60, 4).rename(columns={"kind": "sort"}).to_csv(tmp_path / "east.csv", index=False)
         files = [tmp_path / f"{name}.csv" for name in ("south", "west", "north", "east")]

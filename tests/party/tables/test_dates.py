@@ -57,7 +57,7 @@ def test_a_date_that_stands_for_never_is_a_date() -> None:
 
 @pytest.mark.parametrize("text", ["1/2/2024", "31/12/2024", "1-2-24"])
 def test_day_and_month_are_never_guessed_from_the_rows(text: str) -> None:
-    with pytest.raises(DataError, match="may begin with the day or the month; say --dates parts-dmy or parts-mdy"):
+    with pytest.raises(DataError, match=r"may begin with the day or the month, such as '.*'; say --dates parts-dmy"):
         with_date_parts(pd.DataFrame({"when": [text]}), "parts")
 
 
@@ -79,7 +79,9 @@ def test_ambiguous_dates_are_told_with_the_other_problems(tmp_path: Path) -> Non
     assert "say --dates parts-dmy or parts-mdy, the same at all parties" in lines[1]
     like = Schema("y", "classification", tuple(Column(f"in.{part}", "numeric") for part in PARTS), (0, 1))
     with_schema = open_table(tmp_path / "t.csv", "y", ("out", "fine", "remark"), TableFormat(), like=like)
-    with pytest.raises(DataError, match=r"^column 'in': '1/1/2024' may begin with the day or the month; say --dates"):
+    with pytest.raises(
+        DataError, match=r"^column 'in': dates may begin with the day or the month, such as '1/1/2024'; say --dates"
+    ):
         with_schema.described(None, like)
 
 

@@ -115,7 +115,7 @@ def _day(name: str, text: str, how: Dates) -> str | None:
         return f"{first}-{second}-{third}"
     if sign != "." and how not in ("parts-dmy", "parts-mdy"):
         raise DataError(
-            f"column {name!r}: {text!r:.40} may begin with the day or the month; "
+            f"column {name!r}: dates may begin with the day or the month, such as {text!r:.40}; "
             f"say --dates parts-dmy or parts-mdy, the same at all parties"
         )
     day, month = (second, first) if sign != "." and how == "parts-mdy" else (first, second)

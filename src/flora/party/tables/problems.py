@@ -1,5 +1,6 @@
 """What is wrong with a table's columns: all of it in one error, so that one start is enough to mend the file."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -8,6 +9,7 @@ from flora.core.rules import one_line
 from flora.errors import DataError
 
 MOST_SHOWN = 40
+EXAMPLE = re.compile(r", (such as|got) .*")  # of one party
 HEADER = ("column", "what", "advice")
 
 
@@ -55,7 +57,9 @@ def refused_together(errors: Mapping[str, DataError]) -> DataError | None:
     found: dict[Problem, list[tuple[str, Problem]]] = {}
     for party, error in sorted(errors.items()):
         for problem in error.problems if isinstance(error, UnfitError) else (Problem("", str(error), ""),):
-            found.setdefault(replace(problem, what=problem.unfit or problem.what), []).append((party, problem))
+            found.setdefault(replace(problem, what=problem.unfit or EXAMPLE.sub("", problem.what)), []).append(
+                (party, problem)
+            )
     merged = [
         ([party for party, _ in told], told[0][1] if len(told) == 1 else shared) for shared, told in found.items()
     ]

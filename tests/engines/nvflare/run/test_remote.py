@@ -1,6 +1,7 @@
 """A run followed from afar: submitted again where somebody was lost, without them where a quorum remains, or ended."""
 
 import json
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +30,7 @@ class Line:
         self.runs: list[Run] = []
         self.present = ["north", "south", "west"]
         self.joins = False  # a run that somebody submitted before is under way
+        self.aborted: list[str] = []
 
     def under_way(self, run: Run) -> str | None:
         if self.joins and not self.runs:
@@ -46,11 +48,17 @@ class Line:
         self.runs.append(run)
         return f"job-{len(self.runs)}"
 
-    def ended(self, job: str) -> str:
+    def ended(self, job: str) -> str | None:
         return "FINISHED"
 
-    def status(self, job: str) -> None:
+    def status(self, job: str) -> dict[str, Any] | None:
         return None
+
+    def back(self, silent: Any) -> list[str]:
+        return []
+
+    def abort(self, job: str) -> None:
+        self.aborted.append(job)
 
     @contextmanager
     def result(self, job: str) -> Iterator[Path | None]:
@@ -186,6 +194,57 @@ def test_patience_ends(followed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FloraError, match="the aggregator does not answer; waiting for it: gave up"):
         follower.follow()
     assert said[-1].startswith("the aggregator does not answer")
+
+
+def test_an_aggregator_that_is_gone_after_a_long_run_is_waited_for_from_then_on(
+    followed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower, line, said = followed([DONE, DONE], wait=0.5)
+    looks = iter([0.0] * 8 + [1.0, 0.0])  # eight looks take longer than the wait; then one has no answer
+
+    def ended(job: str) -> str | None:
+        look = next(looks, None)
+        if look:
+            raise NoAggregatorError("the aggregator does not answer")
+        time.sleep(0.1)
+        return "FINISHED" if look is None else None
+
+    monkeypatch.setattr(line, "ended", ended)
+    monkeypatch.setattr(line, "status", lambda _: {"step": "search", "parties": {}})
+    assert follower.follow().result == result()
+    assert "the aggregator does not answer; waiting for it" in said
+
+
+def test_a_session_that_opens_and_answers_nothing_is_not_waited_for_without_end(
+    followed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower, line, _ = followed([DONE], wait=0.2)
+
+    def under_way(_: Run) -> str | None:
+        time.sleep(0.01)
+        raise NoAggregatorError("the aggregator does not answer")
+
+    monkeypatch.setattr(line, "under_way", under_way)
+    with pytest.raises(FloraError, match="waiting for it: gave up"):
+        follower.follow()
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_a_run_that_neither_goes_on_nor_ends_is_ended_and_somebody_is_told(
+    followed: Any, monkeypatch: pytest.MonkeyPatch, helps: bool
+) -> None:
+    """NVFlare waits long for the word of a party that was cut off when a run ended."""
+    follower, line, said = followed([DONE] * STARTS)
+    for name, seconds in (("QUIET", 0.01), ("FORGOTTEN", 0.1), ("ENDING", 0.0)):
+        monkeypatch.setattr(module, name, seconds)
+    monkeypatch.setattr(line, "ended", lambda _: "FINISHED:ABORTED" if helps and line.aborted else None)
+    if helps:
+        assert follower.follow().result == result()  # what it left is there
+    else:
+        with pytest.raises(FloraError, match="could not be started"):
+            follower.follow()
+    assert line.aborted == ["job-1", "job-2", "job-3"][: 1 if helps else STARTS]
+    assert "the aggregator does not say how far the run is; waiting for its word" in said
 
 
 def test_the_progress_names_whom_a_sum_waits_for(followed: Any) -> None:

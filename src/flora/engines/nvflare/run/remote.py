@@ -19,7 +19,9 @@ from flora.program.request import Request
 from flora.program.result import FORMAT, MODEL, Result
 
 PAUSE = 0.5  # seconds between two looks
-FORGOTTEN = 90.0  # a run that is neither under way nor ended for so long was lost with an aggregator's process
+QUIET = 20.0  # seconds without a word of a run after which who waits for it is told
+FORGOTTEN = 90.0  # a run that is neither under way nor ended for so long waits for who is gone, or is lost
+ENDING = 5.0  # seconds in which a run ends that is told to
 STARTS = 3  # so many runs that cannot even begin are no accident
 
 
@@ -62,7 +64,6 @@ class Follower:
         while True:
             try:
                 with session(self.kit) as line:
-                    self._since = time.monotonic()
                     found = self._once(line)
             except NoAggregatorError as error:
                 self._patience(f"{error}; waiting for it")
@@ -74,6 +75,7 @@ class Follower:
     def _once(self, line: Session) -> Fetched | None:
         """Submit the run, or join it where it is under way, and watch it; None to begin again."""
         job = line.under_way(self.run)
+        self._since = time.monotonic()  # it has answered
         joined = job is not None
         if job is None:
             self._gather(line)
@@ -87,6 +89,7 @@ class Follower:
             line.abort(job)
             raise
         if not ended:
+            self._could_not_start("it was neither under way nor ended")
             return None
         with line.result(job) as folder:
             outcome = None if folder is None else read_outcome(folder)
@@ -120,16 +123,22 @@ class Follower:
             time.sleep(PAUSE)
 
     def _watch(self, line: Session, job: str) -> bool:
-        """Show how far the run is until it has ended; False where the aggregator knows nothing of it any more."""
+        """Show how far the run is until it has ended; False where it is neither under way nor to be ended."""
         silent: dict[str, float] = {}
-        last = time.monotonic()  # when it was last under way
+        last = heard = time.monotonic()  # when it was last under way, and when it last said how far it is
         while line.ended(job) is None:
+            self._since = time.monotonic()  # the aggregator is there: its silence counts from now on
             status = line.status(job)
             if status is not None or job in line.running():
                 last = time.monotonic()
             elif time.monotonic() - last > FORGOTTEN:
-                return False
+                line.abort(job)
+                time.sleep(ENDING)
+                return line.ended(job) is not None
+            if status is None and time.monotonic() - heard > QUIET:
+                self._tell("the aggregator does not say how far the run is; waiting for its word")
             if status is not None and status["step"]:
+                heard = time.monotonic()
                 self._starts = 0
                 self._show(status)
                 away = [p for p, entry in status["parties"].items() if entry["state"] == "silent"]

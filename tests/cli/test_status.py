@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from flora.problem.trials import PartyTrials, Trial
 from flora.problem.wire import reply_text
 from flora.program.journal import Journal
 from flora.program.request import Request
+from flora.program.status import PartyStatus, RunStatus
 
 REQUEST = Request(family="svm", seed=3)
 SEARCH = Search(REQUEST.plan("classification"))
@@ -27,7 +27,7 @@ SEARCH = Search(REQUEST.plan("classification"))
 class Line:
     """An aggregator that says what a test wants."""
 
-    def __init__(self, says: Sequence[dict[str, Any] | None]) -> None:
+    def __init__(self, says: Sequence[RunStatus | None]) -> None:
         self.says = list(says)
 
     def running(self) -> list[str]:
@@ -36,7 +36,7 @@ class Line:
     def connected(self) -> list[str]:
         return ["north", "south"]
 
-    def status(self, job: str) -> dict[str, Any] | None:
+    def status(self, job: str) -> RunStatus | None:
         if not self.says:
             raise NoAggregatorError("the aggregator does not answer")
         return self.says.pop(0)
@@ -44,10 +44,10 @@ class Line:
 
 def test_a_consortiums_run_is_watched_at_the_aggregators_kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parties = {
-        "north": {"state": "has answered", "done": 5, "total": 5},
-        "south": {"state": "works", "done": 2, "total": 5},
+        "north": PartyStatus("has answered", 5, 5),
+        "south": PartyStatus("works", 2, 5),
     }
-    line = Line([{"step": "", "parties": {}}, {"step": "search", "number": 2, "parties": parties}])
+    line = Line([RunStatus(), RunStatus("search", 2, parties)])
 
     @contextmanager
     def session(_: Kit) -> Iterator[Line]:
@@ -73,7 +73,7 @@ def test_a_consortiums_run_is_watched_at_the_aggregators_kit(tmp_path: Path, mon
     ]
     assert live.steps[-1].words == "search"
     assert watched.trials(live) == [sent.trials]
-    line.says = [{"step": "train", "number": 3, "parties": parties, "training": 2, "fold": 0, "folds": 5}]
+    line.says = [RunStatus("train", 3, parties, training=2, folds=5)]
     training = watched.live()
     assert training is not None
     assert pages.line(training).startswith("training 2 of 11, iteration 5 of at most 5")
@@ -83,9 +83,8 @@ def test_a_consortiums_run_is_watched_at_the_aggregators_kit(tmp_path: Path, mon
 def test_status_names_whom_a_sum_waits_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    at_work = {"state": "works", "done": 3, "total": 9}
-    parties = {"north": at_work, "south": at_work}
-    line = Line([{"step": "train", "number": 3, "parties": parties, "awaited": ["south"]}])
+    parties = dict.fromkeys(("north", "south"), PartyStatus("works", 3, 9))
+    line = Line([RunStatus("train", 3, parties, ("south",))])
 
     @contextmanager
     def session(_: Kit) -> Iterator[Line]:

@@ -2,6 +2,7 @@
 
 import io
 import time
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -15,6 +16,7 @@ from flora.party.tables.table import Table
 from flora.program.drive import drive
 from flora.program.request import Request
 from flora.program.single_shot import Outcome, single_shot
+from flora.program.status import PartyStatus, RunStatus
 from tests.conftest import two_moons
 
 
@@ -66,11 +68,10 @@ def test_a_training_in_two_passes_is_half_done_after_the_first() -> None:
     shown: list[tuple[str, float]] = []
     progress = RunProgress(["a", "b"], lambda stage: shown.append((stage.inside, stage.reached)))
     counts = {"a": (8, 8), "b": (8, 8)}
-    more = {"training": 1, "fold": 0, "folds": 0, "passes": 2}
 
     def says() -> None:
-        parties = {name: {"done": done, "total": most} for name, (done, most) in counts.items()}
-        progress.follow({"step": "train", "number": 1, "parties": parties, **more})
+        parties = {name: PartyStatus("works", done, most) for name, (done, most) in counts.items()}
+        progress.follow(RunStatus("train", 1, parties, training=1, passes=2))
 
     for party, said in (("a", (8, 8)), ("a", (1, 4)), ("b", (2, 4))):
         counts[party] = said
@@ -120,9 +121,9 @@ def test_a_run_that_is_driven_elsewhere_is_followed_by_what_its_aggregator_says(
     told: list[str] = []
     progress = RunProgress(["a", "b"], lambda stage: told.append(stage.line().rsplit(", ", stage.left is not None)[0]))
 
-    def says(step: str, number: int, a: tuple[int, int] = (0, 0), **more: int) -> None:
-        parties = {name: {"done": done, "total": total} for name, (done, total) in (("a", a), ("b", (0, 0)))}
-        progress.follow({"step": step, "number": number, "parties": parties, **more})
+    def says(step: str, number: int, a: tuple[int, int] = (0, 0), **more: Any) -> None:
+        parties = {"a": PartyStatus("works", *a), "b": PartyStatus()}
+        progress.follow(RunStatus(step, number, parties, **more))
 
     says("describe", 1)
     says("search", 2)

@@ -12,7 +12,7 @@ from flora.cli.parsed import options_of
 from flora.cli.plain import print_line
 from flora.cli.printing import note
 from flora.cli.watch import add_address, watch_until_stopped
-from flora.core.codec import read
+from flora.core.codec import read, to_document
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import AGGREGATOR, SCIENTIST, Kit
 from flora.engines.nvflare.run.session import Session, session
@@ -23,6 +23,7 @@ from flora.problem.messages import Train
 from flora.problem.trials import PartyTrials
 from flora.program.journal import newest_search
 from flora.program.request import Request
+from flora.program.status import PartyStatus, RunStatus
 
 
 @dataclass
@@ -47,19 +48,19 @@ class WatchedKit:
             self._line.close()
             self._session = None
             return None
-        if status is None or not status["step"]:
+        if status is None or not status.step:
             self._progress = None
             return None
-        self._progress = self._progress or RunProgress(sorted(status["parties"]), lambda _: None)
+        self._progress = self._progress or RunProgress(sorted(status.parties), lambda _: None)
         self._progress.follow(status)
         stored, step, _ = newest_search(self.kit.state / "runs")
         request = read(Request, stored["request"]) if "request" in stored else Request()
         self._progress.plan = step.plan if step else None
         live = seen(self._progress, request)
-        states = {name: str(entry["state"]) for name, entry in status["parties"].items()}
-        return replace(live, parties=tuple(replace(party, state=states.get(party.name, "")) for party in live.parties))
+        states = {name: party.state for name, party in status.parties.items()}
+        return replace(live, parties=tuple(replace(each, state=states.get(each.name, "")) for each in live.parties))
 
-    def _status(self) -> dict[str, Any] | None:
+    def _status(self) -> RunStatus | None:
         self._session = self._session or self._line.enter_context(session(self.kit))
         return next((found for job in self._session.running() if (found := self._session.status(job))), None)
 
@@ -100,14 +101,14 @@ def run(parsed: Namespace) -> dict[str, Any] | None:
         return None
     with session(kit) as line:
         connected, jobs = line.connected(), line.running()
-        states = [found for job in jobs if (found := line.status(job))]
-    at_work: dict[str, Any] = states[0]["parties"] if states else {}
-    entries = [_entry(name, name in connected, at_work.get(name, {})) for name in kit.consortium.parties]
+        status = next((found for job in jobs if (found := line.status(job))), None)
+    now = status or RunStatus()
+    entries = [_entry(name, name in connected, now.parties.get(name)) for name in kit.consortium.parties]
     document = {
         "consortium": kit.consortium.name,
         "runs": len(jobs),
-        "step": states[0]["step"] if states else None,
-        "awaited": [name for name in kit.consortium.parties if states and name in states[0].get("awaited", ())],
+        "step": status.step if status else None,
+        "awaited": [name for name in kit.consortium.parties if name in now.awaited],
         "parties": entries,
     }
     if not options.json:
@@ -115,8 +116,9 @@ def run(parsed: Namespace) -> dict[str, Any] | None:
     return document
 
 
-def _entry(name: str, connected: bool, found: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": name, "connected": connected, **{key: found.get(key) for key in ("state", "done", "total")}}
+def _entry(name: str, connected: bool, found: PartyStatus | None) -> dict[str, Any]:
+    doing = to_document(found) if found else dict.fromkeys(("state", "done", "total"))
+    return {"name": name, "connected": connected, **doing}
 
 
 def _count(done: int | None, most: int | None, step: str) -> str:

@@ -1,11 +1,11 @@
 """How far a run is, step by step: bars in a terminal, and elsewhere a line every few seconds."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,6 +16,7 @@ from flora.problem.messages import Confirm, Reply, Search, Step, Train
 from flora.problem.plan import SearchPlan
 from flora.problem.private_messages import ConfirmPrivately, SearchPrivately
 from flora.program.drive import Ask
+from flora.program.status import RunStatus
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -143,18 +144,18 @@ class RunProgress:
 
         return counted
 
-    def follow(self, status: Mapping[str, Any]) -> None:
+    def follow(self, status: RunStatus) -> None:
         """Take the aggregator's word on a run that it drives: the step, its number, and each party's counts."""
-        now = str(status["step"]), int(status.get("number", 0))
+        now = status.step, status.number
         if now != self._elsewhere:
             if self._elsewhere is not None:
                 self._end()
             self._elsewhere = now
             if now[0] == Train.name:
-                self._begin_training(*(int(status.get(key, 0)) for key in ("training", "fold", "folds", "passes")))
+                self._begin_training(status.training, status.fold, status.folds, status.passes)
             else:
                 self._enter(Stage(now[0], WORDS.get(now[0], now[0])))
-        counts = {name: (int(entry["done"]), int(entry["total"])) for name, entry in status["parties"].items()}
+        counts = {name: (party.done, party.total) for name, party in status.parties.items()}
         most = max((total for _, total in counts.values()), default=0)
         if now[0] == Train.name and any(done for done, _ in counts.values()):
             with self._lock:

@@ -1,5 +1,6 @@
 """The aggregator's side of a run: whatever a party sends, it is taken over, or the run ends with its name."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from flora.engines.nvflare.run.adder import Adder, FarHub
 from flora.engines.nvflare.run.controller import Asked, FloraController, PartyMissingError, StoppedError
 from flora.engines.nvflare.run.hub import Hub
 from flora.engines.nvflare.run.job import Run
+from flora.engines.nvflare.run.session import read_status
 from flora.engines.nvflare.run.tasks import HEADER, TEXT, ReplyHeader, fill, order_of
 from flora.errors import FloraError
 from flora.problem.messages import Describe, DescribeReply
@@ -232,6 +234,7 @@ def test_the_status_counts_and_names_who_is_quiet(controller: FloraController, m
     }
     assert (found["parties"]["south"]["done"], found["parties"]["south"]["total"]) == (3, 10)
     assert found["awaited"] == []
+    assert read_status(json.loads(json.dumps(found))) == controller._status()  # as it travels
     controller._hub = FarHub(None, awaited=("south",))
     assert controller._on_status("", None, None)["awaited"] == ["south"]
     controller._heartbeats.forget_counts()  # the next step has begun

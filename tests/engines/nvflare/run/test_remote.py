@@ -17,6 +17,7 @@ from flora.engines.nvflare.run.remote import STARTS, Follower, run_for
 from flora.engines.nvflare.run.session import NoAggregatorError
 from flora.errors import FloraError, InputError
 from flora.program.request import Request
+from flora.program.status import PartyStatus, RunStatus
 from tests.program.test_result import result, trials
 
 KIT = Kit(Path(), "aggregator", "a", Consortium("hearts", "localhost", ("west", "north", "south")))
@@ -51,7 +52,7 @@ class Line:
     def ended(self, job: str) -> str | None:
         return "FINISHED"
 
-    def status(self, job: str) -> dict[str, Any] | None:
+    def status(self, job: str) -> RunStatus | None:
         return None
 
     def back(self, silent: Any) -> list[str]:
@@ -210,7 +211,7 @@ def test_an_aggregator_that_is_gone_after_a_long_run_is_waited_for_from_then_on(
         return "FINISHED" if look is None else None
 
     monkeypatch.setattr(line, "ended", ended)
-    monkeypatch.setattr(line, "status", lambda _: {"step": "search", "parties": {}})
+    monkeypatch.setattr(line, "status", lambda _: RunStatus("search"))
     assert follower.follow().result == result()
     assert "the aggregator does not answer; waiting for it" in said
 
@@ -249,7 +250,7 @@ def test_a_run_that_neither_goes_on_nor_ends_is_ended_and_somebody_is_told(
 
 def test_the_progress_names_whom_a_sum_waits_for(followed: Any) -> None:
     follower, _, said = followed([DONE])
-    parties = {"north": {"state": "works"}, "south": {"state": "works"}}
-    for awaited in ([], ["south"]):
-        follower._show({"step": "train", "parties": parties, "awaited": awaited})
+    parties = {"north": PartyStatus(), "south": PartyStatus()}
+    for awaited in ((), ("south",)):
+        follower._show(RunStatus("train", 3, parties, awaited))
     assert said == ["train: north, south at work", "train: north, south at work; a sum waits for south"]

@@ -9,7 +9,7 @@ from nvflare.fuel.flare_api.api_spec import AuthorizationError, JobNotRunning
 
 from flora.engines.nvflare.consortium import Consortium, Kit
 from flora.engines.nvflare.run.job import Run
-from flora.engines.nvflare.run.session import NoAggregatorError, Session
+from flora.engines.nvflare.run.session import NoAggregatorError, Session, read_status
 from flora.errors import FloraError
 from flora.program.request import Request
 
@@ -104,3 +104,16 @@ def test_whatever_nvflare_raises_is_no_answer_and_a_refusal_is_one() -> None:
 def test_a_run_that_is_not_running_has_no_status_and_an_abort_never_fails() -> None:
     assert Session(KIT, failing(JobNotRunning("over"))).status("j") is None
     Session(KIT, failing(RuntimeError("broken line"))).abort("j")
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ("works", "must be a JSON object"),
+        ({"step": "train", "parties": {"north": {"state": "is fine"}}}, "parties.north.state must be one of"),
+        ({"step": "train", "number": "4"}, "number must be a whole number"),
+    ],
+)
+def test_what_the_aggregator_says_of_a_run_is_not_trusted(found: Any, words: str) -> None:
+    with pytest.raises(FloraError, match=f"the aggregator's word on the run cannot be read: .*{words}"):
+        read_status(found)

@@ -14,6 +14,7 @@ from nvflare.apis.controller_spec import Task
 from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
 
+from flora.core.codec import to_document
 from flora.core.files import write_whole
 from flora.engines.files import carried_texts, with_files
 from flora.engines.nvflare.foreground import Foreground
@@ -33,6 +34,7 @@ from flora.program.drive import drive, timed
 from flora.program.journal import Journal
 from flora.program.result import MODEL, Result, result_of
 from flora.program.single_shot import Outcome, single_shot
+from flora.program.status import PartyStatus, RunStatus, State
 
 LAG = 4.0  # seconds between two looks after which nobody's silence says anything: this process itself stood still
 
@@ -295,22 +297,22 @@ class FloraController(Controller):  # type: ignore[misc]
                 self._hub.tick()
 
     def _on_status(self, topic: str, data: Any, fl_ctx: Any) -> dict[str, Any]:  # noqa: ARG002
-        """Return how far the run is: names, counts and seconds."""
+        """Return how far the run is, as NVFlare carries it."""
+        return to_document(self._status())
+
+    def _status(self) -> RunStatus:
         asked = self._asked
         if asked is None:
-            return {"step": "", "parties": {}}
-        missing = asked.missing
-        states = dict.fromkeys(missing, "works")
+            return RunStatus()
+        missing, step = asked.missing, asked.step
+        states: dict[str, State] = dict.fromkeys(missing, "works")
         states |= dict.fromkeys(self._heartbeats.quiet(missing), "quiet")
         states |= dict.fromkeys(self._heartbeats.lost(missing), "silent")
-        parties = {}
-        for party in asked.parties:
-            done, total = self._heartbeats.counts(party)
-            parties[party] = {"state": states.get(party, "has answered"), "done": done, "total": total}
-            parties[party]["silence"] = round(self._heartbeats.silence(party), 1)
-        training: dict[str, Any] = {}
-        if isinstance(asked.step, Train):
-            step = asked.step
-            training = {"training": self._trainings, "fold": step.fold, "folds": step.folds, "passes": step.passes}
-        awaited = list(self._hub.awaited) if self._hub is not None else []
-        return {"step": asked.step.name, "number": asked.number, "parties": parties, "awaited": awaited, **training}
+        parties = {
+            party: PartyStatus(states.get(party, "has answered"), *self._heartbeats.counts(party))
+            for party in asked.parties
+        }
+        status = RunStatus(step.name, asked.number, parties, self._hub.awaited if self._hub is not None else ())
+        if not isinstance(step, Train):
+            return status
+        return replace(status, training=self._trainings, fold=step.fold, folds=step.folds, passes=step.passes)

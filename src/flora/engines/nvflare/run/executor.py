@@ -86,7 +86,7 @@ class FloraExecutor(Executor):  # type: ignore[misc]
         self._pulse: Pulse | None = None
 
     def execute(self, task_name: str, shareable: Any, fl_ctx: Any, abort_signal: Any) -> Any:  # noqa: ARG002
-        """ReplyHeader one step: a reply, a refusal, or the class of an error."""
+        """Answer one step: a reply, a refusal, or the class of an error."""
         kit = Kit.open(Path(fl_ctx.get_workspace().get_root_dir()), "party")
         if self._pulse is None:
             end_earlier_process(kit)

@@ -5,7 +5,7 @@ its search, so that the same run, submitted again, goes on from there.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from flora.errors import FloraError, InputError
 from flora.problem.trials import PartyTrials
 from flora.program.request import Request
 from flora.program.result import FORMAT, MODEL, Result
+from flora.program.status import RunStatus
 
 PAUSE = 0.5  # seconds between two looks
 QUIET = 20.0  # seconds without a word of a run after which who waits for it is told
@@ -50,7 +51,7 @@ class Follower:
     kit: Kit
     run: Run
     say: Callable[[str], None]
-    progress: Callable[[Mapping[str, Any]], None]  # is told what the aggregator says of the run
+    progress: Callable[[RunStatus], None]  # is told what the aggregator says of the run
     quorum: int | None = None
     wait: float = 600.0  # seconds to wait for who is not there
     _since: float = field(default_factory=time.monotonic)
@@ -137,12 +138,11 @@ class Follower:
                 return line.ended(job) is not None
             if status is None and time.monotonic() - heard > QUIET:
                 self._tell("the aggregator does not say how far the run is; waiting for its word")
-            if status is not None and status["step"]:
+            if status is not None and status.step:
                 heard = time.monotonic()
                 self._starts = 0
                 self._show(status)
-                away = [p for p, entry in status["parties"].items() if entry["state"] == "silent"]
-                silent = {p: silent.get(p, time.monotonic()) for p in away}
+                silent = {p: silent.get(p, time.monotonic()) for p in status.those("silent")}
                 back = line.back(silent)
                 if back and not self._stopped:
                     self._tell(f"{', '.join(back)} is back; the run goes on with it")
@@ -151,16 +151,13 @@ class Follower:
             time.sleep(PAUSE)
         return True
 
-    def _show(self, status: dict[str, Any]) -> None:
-        step, parties = status["step"], status["parties"]
+    def _show(self, status: RunStatus) -> None:
         self.progress(status)
-        silent = [p for p, entry in parties.items() if entry["state"] in ("quiet", "silent")]
-        at_work = [p for p, entry in parties.items() if entry["state"] == "works"]
+        at_work, silent = status.those("works"), status.those("quiet", "silent")
         words = [f"{', '.join(at_work)} at work"] * bool(at_work)
         words += [f"{', '.join(silent)} gives no sign of life"] * bool(silent)
-        awaited = [p for p in parties if p in status.get("awaited", ())]
-        words += [f"a sum waits for {', '.join(awaited)}"] * bool(awaited)
-        self._tell(f"{step}: {'; '.join(words) or 'all have answered'}")
+        words += [f"a sum waits for {', '.join(status.awaited)}"] * bool(status.awaited)
+        self._tell(f"{status.step}: {'; '.join(words) or 'all have answered'}")
 
     def _go_on(self, outcome: dict[str, Any]) -> None:
         """Decide after a run that did not finish: again, without somebody, or not at all."""

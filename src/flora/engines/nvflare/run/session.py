@@ -14,12 +14,14 @@ from tempfile import TemporaryDirectory
 from threading import current_thread
 from typing import Any, TextIO
 
+from flora.core.codec import read
 from flora.core.documents import MOST_BYTES, contents, object_in
 from flora.core.rules import one_line, shown
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.run.job import CLASSES, RESULT, STATUS, Run, write_job
-from flora.errors import FloraError, WireError
+from flora.errors import FloraError, InputError, WireError
+from flora.program.status import RunStatus
 
 CALLS = 4.0  # a party that is connected calls every 3 seconds
 OURS = "flora"  # how the names of our own threads begin
@@ -87,7 +89,7 @@ class Session:
         status = str(self._call(lambda: self.api.get_job_meta(job)).get("status", ""))
         return status if status.startswith(("FINISHED", "FAILED")) else None
 
-    def status(self, job: str) -> dict[str, Any] | None:
+    def status(self, job: str) -> RunStatus | None:
         """Return how far a run is; None before it has begun and after its end."""
         from nvflare.fuel.flare_api.api_spec import AuthorizationError, InternalError, JobNotRunning, NoReply
 
@@ -103,8 +105,8 @@ class Session:
             ):  # the last in stock NVFlare
                 return None
 
-        found: dict[str, Any] | None = self._call(ask)
-        return found
+        found = self._call(ask)
+        return None if found is None else read_status(found)
 
     def abort(self, job: str) -> None:
         """Stop a run."""
@@ -181,6 +183,14 @@ def _no_cell_left() -> Iterator[None]:
         for name in set(CoreCell.ALL_CELLS) - before:
             with contextlib.suppress(Exception), _quiet():
                 CoreCell.ALL_CELLS[name].stop()
+
+
+def read_status(found: Any) -> RunStatus:
+    """Return what the aggregator says of a run that is under way."""
+    try:
+        return read(RunStatus, found)
+    except InputError as error:
+        raise FloraError(one_line(f"the aggregator's word on the run cannot be read: {error}")) from error
 
 
 def read_outcome(folder: Path) -> dict[str, Any]:

@@ -5,22 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from flora.core.codec import to_document
-from flora.program.result import Result
+from flora.core.naming import some_of
+from flora.program.result import DECIDED, Result
 
-SETTINGS = (
-    "family",
-    "task",
-    "scoring",
-    "positive",
-    "folds",
-    "sampler",
-    "seed",
-    "surface",
-    "regressor",
-    "alpha",
-    "weights",
-    "objective",
-)
 ABSENT = "-"
 
 
@@ -56,11 +43,11 @@ class SideBySide:
 
 def compare(first: Result, second: Result) -> SideBySide:
     """Return two runs side by side."""
-    settings = [Line(name, _text(getattr(first, name)), _text(getattr(second, name))) for name in SETTINGS]
+    settings = [Line(name, _text(getattr(first, name)), _text(getattr(second, name))) for name in DECIDED]
     targets = Line("target", *(each.schema.target if each.schema else ABSENT for each in (first, second)))
     same_target = not targets.differs or ABSENT in (targets.first, targets.second)  # files of trials name none
     settings += [] if same_target else [targets]
-    settings.append(Line("parties", *map(_parties, (first, second))))
+    settings.append(Line("parties", *(some_of([party.name for party in each.parties]) for each in (first, second))))
     settings.append(Line("space", first.space_digest[:12], second.space_digest[:12]))
     settings.append(Line("trials", _trials(first), _trials(second)))
     return SideBySide(
@@ -75,12 +62,6 @@ def compare(first: Result, second: Result) -> SideBySide:
 def _measure(result: Result) -> tuple[object, ...]:
     """Return what a gain is measured in."""
     return result.scoring, result.positive, result.space_digest
-
-
-def _parties(result: Result) -> str:
-    """Return the parties' names, as many as a line has room for."""
-    names = [party.name for party in result.parties]
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _outcome(result: Result) -> dict[str, str]:

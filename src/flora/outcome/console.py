@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from flora.core.naming import some_of
 from flora.outcome.explain import (
     behind_words,
     candidate_rows,
@@ -120,9 +121,8 @@ def _candidates(result: Result) -> Table:
 
 
 def _disagreement(far: Sequence[tuple[str, MeasuredGain]]) -> str:
-    shown = [f"{escape(name)} ({measured.distance:+.1f})" for name, measured in far[:5]]
-    more = f" and {len(far) - 5} more" if len(far) > 5 else ""
-    return f"note: gains far from the other parties', in standard errors: {', '.join(shown)}{more}"
+    shown = some_of([f"{escape(name)} ({measured.distance:+.1f})" for name, measured in far])
+    return f"note: gains far from the other parties', in standard errors: {shown}"
 
 
 def _verdict(result: Result) -> str:

@@ -31,6 +31,10 @@ from flora.program.single_shot import Outcome
 MODEL = "model.flora"
 ONE_ERROR = 0.68  # how often an interval of one standard error either side holds
 LIBRARIES = ("numpy", "optuna", "pandas", "scikit-learn", "scipy", "skops")
+DECIDED = (  # a result's fields that decided it, beside the rows and the space
+    *("family", "task", "scoring", "positive", "folds", "sampler"),
+    *("surface", "regressor", "alpha", "weights", "objective", "seed"),
+)
 FORMAT = Format("flora-result", most=256 * 2**20)
 
 

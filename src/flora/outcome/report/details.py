@@ -15,7 +15,7 @@ from flora.outcome.report.confirmation import confirm_rows, train_rows, without_
 from flora.outcome.report.glossary import term
 from flora.outcome.report.markup import Html, element, folded, section, table
 from flora.problem.schema import Schema
-from flora.program.result import Result
+from flora.program.result import DECIDED, Result
 
 
 def agreement(run: Analysis) -> Html:
@@ -231,7 +231,7 @@ def reproduction(result: Result) -> Html:
     """Return how to do the run again, and how to check that it is the same."""
     command = result.command
     told = [element("pre", element("code", command))] if command else []
-    decided = {name: value for name in _DECIDED if (value := getattr(result, name)) is not None}
+    decided = {name: value for name in DECIDED if (value := getattr(result, name)) is not None}
     digests = [["space", _digest(result.space_digest)]]
     digests += [
         [f"trials of {entry.name}", _digest(entry.trials_digest)] for entry in result.parties if entry.trials_digest
@@ -249,21 +249,6 @@ def reproduction(result: Result) -> Html:
         folded("The search space", element("pre", element("code", _space(result)))),
         element("p", "Recommended: ", element("code", json.dumps(dict(result.config)))),
     )
-
-
-_DECIDED = (
-    "family",
-    "task",
-    "scoring",
-    "folds",
-    "sampler",
-    "surface",
-    "regressor",
-    "alpha",
-    "weights",
-    "objective",
-    "seed",
-)
 
 
 def _space(result: Result) -> str:

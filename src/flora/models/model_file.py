@@ -7,13 +7,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from flora.core.archive import MOST_BYTES, archive_of, members_of
-from flora.core.documents import parse
+from flora.core.codec import to_document
+from flora.core.documents import MIB, Format
+from flora.core.rules import Sentence, check
 from flora.errors import DataError, InputError
 from flora.models import family_of
 from flora.models.family import Model
@@ -21,9 +22,21 @@ from flora.models.rows import category_of, encode_features
 from flora.problem.schema import Schema, check_several
 from flora.problem.space import Config
 
-FORMAT, VERSION = "flora-model", 1
 HEADER = "flora.json"
+FORMAT = Format("flora-model", most=32 * MIB)
 MOST_FILES = 1000
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a model's file says of the model."""
+
+    family: Sentence
+    config: Config
+    schema: Schema
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 @dataclass(frozen=True)
@@ -69,13 +82,7 @@ class StoredModel:
 
 def pack(model: Model, *, family: str, schema: Schema, config: Config) -> bytes:
     """Return the model's file: the same bytes for the same model."""
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "family": family,
-        "config": dict(config),
-        "schema": schema.to_json(),
-    }
+    header = {"format": FORMAT.name, "version": FORMAT.version, **to_document(Header(family, config, schema))}
     document = json.dumps(header, indent=1, sort_keys=True, allow_nan=False) + "\n"
     files = {**model.files(), HEADER: document.encode()}
     size = sum(map(len, files.values()))
@@ -96,15 +103,14 @@ def unpack(data: bytes, *, allow: Sequence[str] = ()) -> StoredModel:
     for name in files:
         if not name or "/" in name or "\\" in name:
             raise InputError(f"a model's file has no folders in it, got {name!r:.80}")
-    header = _header(files.pop(HEADER, None))
-    family, config = header["family"], header["config"]
+    if HEADER not in files:
+        raise InputError(f"not a model's file: it has no {HEADER}")
+    header = FORMAT.record(Header, files.pop(HEADER), HEADER)
+    family, schema = header.family, header.schema
     _check_family(family, allow)
-    if not isinstance(config, dict) or not all(isinstance(value, int | float | str) for value in config.values()):
-        raise InputError(f"{HEADER}: the config maps HP names to values, got {config!r:.80}")
-    schema = Schema.from_json(header["schema"])
     if schema.task == "classification":
         check_several(schema.target, schema.classes)
-    return StoredModel(family_of(family).load(files, schema), family, schema, config)
+    return StoredModel(family_of(family).load(files, schema), family, schema, header.config)
 
 
 def read_model(path: str | Path, *, allow: Sequence[str] = ()) -> StoredModel:
@@ -120,28 +126,8 @@ def read_model(path: str | Path, *, allow: Sequence[str] = ()) -> StoredModel:
         raise InputError(f"{path}: {error}") from error
 
 
-def _header(content: bytes | None) -> dict[str, Any]:
-    if content is None:
-        raise InputError(f"not a model's file: it has no {HEADER}")
-    try:
-        header = parse(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{HEADER}: not a JSON document ({error})") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        found = header.get("format") if isinstance(header, dict) else header
-        raise InputError(f"{HEADER}: the format must be {FORMAT!r}, got {found!r:.40}")
-    if header.get("version") != VERSION:
-        raise InputError(f"{HEADER}: this FLoRA reads version {VERSION}, got {header.get('version')!r:.40}")
-    for field in ("family", "config", "schema"):
-        if field not in header:
-            raise InputError(f"{HEADER}: lacks the field {field!r}")
-    return header
-
-
-def _check_family(family: Any, allow: Sequence[str]) -> None:
+def _check_family(family: str, allow: Sequence[str]) -> None:
     """Raise if to load the family is to import a package that nobody here has named."""
-    if not isinstance(family, str):
-        raise InputError(f"{HEADER}: the family must be text, got {family!r:.40}")
     package = family.partition(":")[0].split(".")[0]
     if ":" in family and not package.isidentifier():
         raise InputError(f"{HEADER}: the family must be package.module:Class, got {family!r:.80}")

@@ -39,9 +39,9 @@ class Request:
     schema: Schema | None = None  # given by the consortium: then nothing leaves in the schema step
     scoring: Sentence | None = None
     positive: Label | None = None  # the class that f1 and friends ask for; None: the last by order
-    trials: int = 100
-    folds: int = 10
-    sampler: Sentence = "tpe"
+    trials: int = SearchPlan.trials
+    folds: int = SearchPlan.folds
+    sampler: Sentence = SearchPlan.sampler
     seconds: float | None = None  # of fits at each party: trials or time, whatever comes first
     send: int | None = None
     race: bool = True  # a config that is behind the best with confidence is not measured on all folds

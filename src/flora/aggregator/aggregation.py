@@ -12,7 +12,7 @@ from flora.aggregator.effort import effort_for, starts_of
 from flora.aggregator.evidence import Confirmed, Objective
 from flora.aggregator.propose import candidates
 from flora.aggregator.recommend import Recommendation, recommend, recommendation_at
-from flora.aggregator.surface import SurfaceChoice, SurfaceKind, check_compatible, fit_surface
+from flora.aggregator.surface import SurfaceChoice, SurfaceKind, check_compatible, learnt
 from flora.aggregator.verdict import Verdict, predicted_verdict, tried_configs
 from flora.problem.family import Family
 from flora.problem.path import Path, family_path
@@ -89,9 +89,7 @@ def aggregate(
     """Learn one loss surface from the parties' trials and take its minimum."""
     check_compatible(trials)
     space = space_of(trials)
-    surface = fit_surface(
-        choice.name, trials, space, seed, regressor=choice.regressor, alpha=choice.alpha, weights=choice.weights
-    )
+    surface = learnt(choice, trials, space, seed)
     size = effort_for(len(trials)).size
     minimum = recommend(surface, space, seed, start=starts_of(trials, seed), size=size)
     verdict = predicted_verdict(surface, space, minimum.config, tried_configs(trials)) if space.default else None

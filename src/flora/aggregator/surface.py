@@ -12,7 +12,7 @@ from flora.problem.space import SearchSpace
 from flora.problem.trials import PartyTrials, check_party_names
 from flora.surrogate.regressors import REGRESSORS
 
-__all__ = ["SURFACES", "LossSurface", "SurfaceChoice", "SurfaceKind", "check_compatible", "fit_surface"]
+__all__ = ["SURFACES", "LossSurface", "SurfaceChoice", "SurfaceKind", "check_compatible", "fit_surface", "learnt"]
 
 WEIGHTS = ("equal", "rows")
 
@@ -64,12 +64,16 @@ def fit_surface(
         alpha: How much SGM+U adds of the uncertainty.
         weights: ``"equal"``, or ``"rows"`` to let each party count by its number of rows (not for MPLM and the median).
     """
-    choice = SurfaceChoice(name, regressor, alpha, weights)
+    return learnt(SurfaceChoice(name, regressor, alpha, weights), trials, space, seed)
+
+
+def learnt(choice: SurfaceChoice, trials: Sequence[PartyTrials], space: SearchSpace, seed: int) -> SurfaceKind:
+    """Learn the surface that was chosen, as :func:`fit_surface` does."""
     check_compatible(trials)
     ordered = sorted(trials, key=lambda party: party.party)
     if set(ordered[0].space.parameters) != set(space.parameters):
         raise TrialsError(f"the surface's space is not the one that party {ordered[0].party!r} searched")
-    return surface_kind(name).fit(ordered, space, seed, choice.learning)
+    return surface_kind(choice.name).fit(ordered, space, seed, choice.learning)
 
 
 def check_compatible(trials: Sequence[PartyTrials]) -> None:

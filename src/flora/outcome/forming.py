@@ -1,10 +1,10 @@
 """The surface as it forms: learnt from what the parties have tried so far, again and again while a run goes on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flora.aggregator.recommend import recommend
-from flora.aggregator.surface import fit_surface
+from flora.aggregator.surface import learnt
 from flora.models import FAMILIES, family_of
 from flora.outcome.live import Live
 from flora.outcome.report.analysis import SurfaceView
@@ -42,11 +42,9 @@ def forming(live: Live, trials: Sequence[PartyTrials]) -> Forming:
     if not enough or live.plan is None:
         return Forming(ordered, None)
     space = live.plan.space
-    weights = live.weights if all(party.rows for party in enough) else "equal"
-    surface = fit_surface(
-        live.surface, enough, space, live.seed, regressor=live.regressor, alpha=live.alpha, weights=weights
-    )
+    choice = live.surface if all(party.rows for party in enough) else replace(live.surface, weights="equal")
+    surface = learnt(choice, enough, space, live.seed)
     tried = [trial.config for party in enough for trial in party.trials]
     found = recommend(surface, space, live.seed, start=tried)
     path = family_path(space, family_of(live.family)) if live.family in FAMILIES else None
-    return Forming(ordered, SurfaceView(enough, space, surface, found.measured, live.seed, live.regressor, path))
+    return Forming(ordered, SurfaceView(enough, space, surface, found.measured, live.seed, choice.regressor, path))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 
+from flora.aggregator.surface import SurfaceChoice
 from flora.core.codec import to_document
 from flora.core.documents import Format
 from flora.core.files import write_whole
@@ -51,10 +52,7 @@ class Live:
     """A run that goes on."""
 
     family: Sentence
-    surface: Sentence
-    regressor: Sentence
-    alpha: float
-    weights: Sentence
+    surface: SurfaceChoice
     seed: Total
     parties: tuple[LiveParty, ...]
     steps: tuple[LiveStep, ...]
@@ -74,19 +72,8 @@ class Live:
         cls, request: Request, plan: SearchPlan | None, parties: Sequence[LiveParty], steps: Sequence[LiveStep]
     ) -> "Live":
         """Return how far a request is now."""
-        surface = request.surface
-        return cls(
-            request.family,
-            surface.name,
-            surface.regressor,
-            surface.alpha,
-            surface.weights,
-            request.seed,
-            tuple(parties),
-            tuple(steps),
-            time.time(),
-            plan,
-        )
+        now = time.time()
+        return cls(request.family, request.surface, request.seed, tuple(parties), tuple(steps), now, plan)
 
     @classmethod
     def read(cls, run: Path) -> "Live | None":

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flora.aggregator.recommend import Recommendation, recommend
-from flora.aggregator.surface import LossSurface, SurfaceKind, fit_surface
+from flora.aggregator.surface import LossSurface, SurfaceChoice, SurfaceKind, learnt
 from flora.aggregator.surfaces.kinds import Learning, per_party
 from flora.errors import InputError
 from flora.models import FAMILIES, family_of
@@ -190,15 +190,8 @@ def _drop(items: tuple[Any, ...], place: int) -> tuple[Any, ...]:
 
 
 def _fit(result: Result, trials: tuple[PartyTrials, ...]) -> SurfaceKind:
-    return fit_surface(
-        result.surface,
-        trials,
-        trials[0].space,
-        result.seed,
-        regressor=result.regressor,
-        alpha=result.alpha,
-        weights=result.weights,
-    )
+    choice = SurfaceChoice(result.surface, result.regressor, result.alpha, result.weights)
+    return learnt(choice, trials, trials[0].space, result.seed)
 
 
 def _check_own(result: Result, trials: tuple[PartyTrials, ...]) -> None:

@@ -12,6 +12,7 @@ from flora.core.collective import Alone
 from flora.core.workers import one_thread
 from flora.errors import InputError
 from flora.models import family_of
+from flora.models.estimator.family import AnyEstimator
 from flora.models.export import exported
 from flora.models.export.sklearn_file import to_pipeline
 from flora.models.model_file import StoredModel
@@ -190,9 +191,14 @@ def test_a_machine_knows_the_classes_that_somebody_has_rows_of() -> None:
     assert to_pipeline(stored).predict(frame).tolist() == expected
 
 
+TREE = "sklearn.tree:DecisionTreeClassifier"
+
+
 def test_other_families_say_that_they_cannot() -> None:
-    stored = replace(trained(table("numbers", 2, 60)), family="sklearn.tree:DecisionTreeClassifier")
-    with pytest.raises(InputError, match=r"hgb, svm, mlp can be exported, this one is of sklearn.tree:Dec.*own models"):
-        exported(stored, "onnx")
+    rows = table("numbers", 2, 60)
+    model = AnyEstimator.named(TREE).train({}, rows, Alone(), 0).model
+    for kind in ("onnx", "sklearn"):
+        with pytest.raises(InputError, match=f"models of {TREE} cannot be exported; flora.load"):
+            exported(StoredModel(model, TREE, rows.schema, {}), kind)
     with pytest.raises(InputError, match=r"format must be one of \['onnx', 'sklearn'\], got 'lightgbm'"):
         exported(trained(table("numbers", 2, 60)), "lightgbm")

@@ -37,19 +37,21 @@ def _as_numbers(parts: Nodes, truths: str) -> str:
     return parts.add("Cast", truths, to=TensorProto.DOUBLE)
 
 
-def network(parts: Nodes, model: PerceptronModel) -> None:
-    """Add a network, whose scores are ``raw``."""
+def network(parts: Nodes, model: PerceptronModel) -> list[int]:
+    """Add a network, whose scores are ``raw``; it knows all classes."""
     first, second, hidden, output = model.layers.matrices
     inner = parts.add("Add", parts.add("MatMul", dense(parts, model.encoding), first), hidden.reshape(1, -1))
     seen = parts.add(ACTIVATIONS[model.layers.activation], inner)
     scores = parts.add("Add", parts.add("MatMul", seen, second), output.reshape(1, -1))
     parts.add("Add", parts.add("Mul", scores, np.array([[model.scale]])), np.array([[model.center]]), output="raw")
+    return []
 
 
-def machine(parts: Nodes, model: SupportVectorModel) -> None:
-    """Add a machine over random Fourier features, whose distances are ``raw``."""
+def machine(parts: Nodes, model: SupportVectorModel) -> list[int]:
+    """Add a machine over random Fourier features, whose distances are ``raw``; return the classes that it knows."""
     features, weights = model.features, model.weights * math.sqrt(2 / len(model.features.phases))
     angles = parts.add("MatMul", dense(parts, model.encoding), np.ascontiguousarray(features.directions.T))
     waves = parts.add("Cos", parts.add("Add", angles, features.phases.reshape(1, -1)))
     scores = parts.add("MatMul", waves, np.ascontiguousarray(weights[:, :-1].T))
     parts.add("Add", scores, model.weights[:, -1].reshape(1, -1), output="raw")
+    return [int(place) for place in model.classes]

@@ -3,16 +3,16 @@
 All is computed in double precision: predictions are those of FLoRA but for the rounding of sums.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from flora.errors import FloraError
+from flora.models.export import made_by
 from flora.models.export.onnx_dense import machine, network
 from flora.models.export.onnx_parts import Nodes
 from flora.models.export.onnx_trees import ensemble
-from flora.models.family import Model
 from flora.models.hgb.model import BoostedTrees
 from flora.models.mlp.perceptron import PerceptronModel
 from flora.models.model_file import StoredModel
@@ -24,6 +24,7 @@ ROWS = "rows"
 
 def to_onnx(stored: StoredModel) -> bytes:
     """Return the bytes of a checked ONNX model."""
+    add = made_by(GRAPHS, stored)
     try:
         import onnx
         from onnx import helper
@@ -32,7 +33,7 @@ def to_onnx(stored: StoredModel) -> bytes:
     schema, parts = stored.schema, Nodes()
     for place, column in enumerate(schema.columns):
         _encode(parts, column, place)
-    outputs = _answers(parts, schema, _scores(parts, stored.model))
+    outputs = _answers(parts, schema, add(parts, stored.model))
     graph = helper.make_graph(parts.nodes, "flora", [_input(c) for c in schema.columns], outputs, parts.constants)
     imports = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 5)]
     made = helper.make_model(graph, opset_imports=imports, ir_version=10, producer_name="flora-hpo")
@@ -65,20 +66,18 @@ def _encode(parts: Nodes, column: Column, place: int) -> None:
     parts.add("Cast", code, to=TensorProto.DOUBLE, output=f"number {place}")
 
 
-def _scores(parts: Nodes, model: Model) -> Sequence[int]:
-    """Add the model, whose scores are ``raw``; return the places of the classes that it knows."""
-    places: Sequence[int] = ()
-    if isinstance(model, BoostedTrees):
-        X = parts.add("Concat", *(f"number {k}" for k in range(len(model.schema.columns))), axis=1)
-        parts.add("Add", ensemble(parts, model, X), model.start.reshape(1, -1), output="raw")
-    elif isinstance(model, PerceptronModel):
-        network(parts, model)
-    elif isinstance(model, SupportVectorModel):
-        machine(parts, model)
-        places = model.classes.tolist()
-    else:
-        raise TypeError(f"no ONNX graph is known of {type(model).__name__}")
-    return places
+def _trees(parts: Nodes, model: BoostedTrees) -> list[int]:
+    X = parts.add("Concat", *(f"number {k}" for k in range(len(model.schema.columns))), axis=1)
+    parts.add("Add", ensemble(parts, model, X), model.start.reshape(1, -1), output="raw")
+    return []
+
+
+Add = Callable[[Nodes, Any], list[int]]  # adds a model, whose scores are "raw"; the classes it knows, if not all
+GRAPHS: Mapping[type[Any], Add] = {
+    BoostedTrees: _trees,
+    PerceptronModel: network,
+    SupportVectorModel: machine,
+}
 
 
 def _answers(parts: Nodes, schema: Schema, places: Sequence[int]) -> list[Any]:

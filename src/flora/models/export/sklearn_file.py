@@ -1,6 +1,6 @@
 """A federated model as a fitted scikit-learn pipeline: tables go in as they are, and it predicts what FLoRA does."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,14 @@ from sklearn.svm import LinearSVC
 
 from flora.models.encoding import EncodedColumn, Encoding
 from flora.models.estimator.stored import store
+from flora.models.export import made_by
 from flora.models.hgb.model import BoostedTrees
 from flora.models.mlp.perceptron import PerceptronModel
 from flora.models.model_file import StoredModel
 from flora.models.svm import SupportVectorModel
 from flora.problem.schema import Column, Schema
+
+Steps = list[tuple[str, Any]]
 
 
 def to_skops(stored: StoredModel) -> bytes:
@@ -30,17 +33,29 @@ def to_skops(stored: StoredModel) -> bytes:
 
 def to_pipeline(stored: StoredModel) -> Pipeline:
     """Return a fitted pipeline: columns to numbers as FLoRA makes them, and then the model."""
-    columns, model = stored.schema.columns, stored.model
-    if isinstance(model, BoostedTrees):
-        steps = [(column.name, _places(column), [column.name]) for column in columns]
-        sample = {c.name: [*c.categories[:1], None] if c.categories else [0.0, np.nan] for c in columns}
-        return Pipeline([("columns", _fitted(steps, sample)), ("trees", model.to_sklearn())])
-    if isinstance(model, PerceptronModel):
-        return Pipeline([("columns", _dense(model.encoding, columns)), ("network", _network(model, stored.schema))])
-    if isinstance(model, SupportVectorModel):
-        features, machine = _machine(model, stored.schema)
-        return Pipeline([("columns", _dense(model.encoding, columns)), ("features", features), ("machine", machine)])
-    raise TypeError(f"no pipeline is known of {type(model).__name__}")
+    return Pipeline(made_by(STEPS, stored)(stored.model, stored.schema))
+
+
+def _tree_steps(model: BoostedTrees, schema: Schema) -> Steps:
+    steps = [(column.name, _places(column), [column.name]) for column in schema.columns]
+    sample = {c.name: [*c.categories[:1], None] if c.categories else [0.0, np.nan] for c in schema.columns}
+    return [("columns", _fitted(steps, sample)), ("trees", model.to_sklearn())]
+
+
+def _network_steps(model: PerceptronModel, schema: Schema) -> Steps:
+    return [("columns", _dense(model.encoding, schema.columns)), ("network", _network(model, schema))]
+
+
+def _machine_steps(model: SupportVectorModel, schema: Schema) -> Steps:
+    features, machine = _machine(model, schema)
+    return [("columns", _dense(model.encoding, schema.columns)), ("features", features), ("machine", machine)]
+
+
+STEPS: Mapping[type[Any], Callable[[Any, Schema], Steps]] = {
+    BoostedTrees: _tree_steps,
+    PerceptronModel: _network_steps,
+    SupportVectorModel: _machine_steps,
+}
 
 
 def _fitted(steps: Sequence[tuple[str, Any, list[str]]], sample: Mapping[str, Sequence[Any]]) -> ColumnTransformer:

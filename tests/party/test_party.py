@@ -115,9 +115,7 @@ def test_a_budget_of_time_is_told_and_trials_are_fits() -> None:
 
 def test_where_no_party_can_search_the_run_ends() -> None:
     calm = [Gate(Party(name, Table(ward(40, 4).assign(state=name), "state"))) for name in ("ill", "well")]
-    with pytest.raises(
-        InputError, match=r"no party can search: 'ill' has one class only: .*; 'well' has one class only"
-    ):
+    with pytest.raises(InputError, match="no party can search: ill, well: has one class only"):
         drive(single_shot(Request(family="svm", trials=2, folds=3)), in_process(calm))
 
 

@@ -8,10 +8,12 @@ import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
+    GroupKFold,
     KFold,
     PredefinedSplit,
     ShuffleSplit,
@@ -24,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 from flora import FloraSearchCV
 from flora.errors import DataError, InputError
 from flora.problem.schema import Schema
-from flora.sklearn.samples import DividedSamples, GivenFolds, Samples, dealt, splitter_of
+from flora.sklearn.samples import DividedSamples, GivenFolds, Samples, dealt, party_names, splitter_of
 
 C = {"C": {"type": "real", "space": "log", "range": [0.01, 100]}}
 QUICK: dict[str, Any] = {"n_trials": 3, "cv": 3, "confirm": 1, "regressor": "gp", "random_state": 0}
@@ -38,6 +40,16 @@ def search(**options: Any) -> FloraSearchCV:
 
 
 class TestWhatPartiesBring:
+    def test_a_column_of_parties_is_a_row_of_them(self) -> None:
+        frame = pd.DataFrame({"ward": WARDS})
+        assert party_names(frame) == party_names(WARDS.reshape(-1, 1)) == list(WARDS)
+        with pytest.raises(DataError, match=r"groups: need one party for each row, got an array of shape \(150, 2\)"):
+            search().fit(X, y, groups=frame.assign(floor=1))
+
+    def test_rows_without_a_target(self) -> None:
+        with pytest.raises(DataError, match="need y, the target of each row"):
+            FloraSearchCV(KMeans(), {"n_clusters": [2, 3]}, **QUICK).fit(X, None, groups=WARDS)
+
     @pytest.mark.parametrize("nobody", [None, float("nan"), pd.NA])
     def test_a_row_of_no_party_is_named(self, nobody: Any) -> None:
         groups = pd.Series([*WARDS[:-1], nobody], dtype=object)
@@ -101,7 +113,20 @@ class TestFolds:
         with pytest.warns(UserWarning, match="same folds twice"):
             assert search(cv=iter(pairs)).fit(X, y, groups=WARDS).n_splits_ == 3
 
+    def test_a_number_of_numpys_is_a_number_of_folds(self) -> None:
+        found = search(cv=np.int64(3), n_trials=np.int64(2), confirm=np.int64(1)).fit(X, y, groups=WARDS)
+        assert found.n_splits_ == 3
+
+    def test_folds_that_are_given_by_row_are_those_of_all_rows(self) -> None:
+        places = np.random.default_rng(0).integers(0, 3, len(y))
+        divided = dealt(Samples(X, y, SCHEMA), list(WARDS), splitter_of(PredefinedSplit(places)))["b"]
+        assert isinstance(divided, DividedSamples)
+        own = [test for _, test in divided.folds(7, "search")]
+        assert [list(test) for test in own] == [list(np.flatnonzero(places[WARDS == "b"] == k)) for k in range(3)]
+
     def test_what_cannot_be_folds(self) -> None:
+        with pytest.raises(InputError, match=r"groups name the parties, so that GroupKFold\(.* pairs of indices"):
+            search(cv=GroupKFold(2)).fit(X, y, groups=WARDS)
         with pytest.raises(InputError, match="a number of folds, a splitter or pairs of indices, got 'five'"):
             search(cv="five").fit(X, y, groups=WARDS)
         with (

@@ -81,12 +81,14 @@ def test_floras_own_formats_pass_as_they_are() -> None:
     ("space", "says"),
     [
         ([{"C": [1, 2]}], "one mapping of names to ranges, got a list of 1"),
+        ({"C": []}, "C: need at least one value, got an empty list"),
+        ({"depth": stats.randint(1, 9)}, "depth: the default must be a number .* own is None; .* a list of values"),
         ({"C": type("Odd", (), {"rvs": None})()}, "C: a distribution needs ppf, as scipy's have"),
     ],
 )
 def test_what_is_no_space_is_said(space: Any, says: str) -> None:
     with pytest.raises(SpaceError, match=says):
-        user_space(space, {"C": 1})
+        user_space(space, {"C": 1, "depth": None})
 
 
 def test_a_whole_search_with_steps_none_and_a_distribution() -> None:

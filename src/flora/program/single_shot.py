@@ -117,7 +117,9 @@ def search(
     if not trials:
         quantity = "; say --task regression if the target is a quantity" if may_be_quantity(schema) else ""
         raise InputError(
-            "no party can search: " + "; ".join(f"{r.party!r} {', '.join(r.notes)}" for r in replies) + quantity
+            "no party can search: "
+            + "; ".join(notes_of([(r.party, note) for r in replies for note in r.notes]))
+            + quantity
         )
     return aggregate(trials, request.surface, plan.seed, family), replies
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import PredefinedSplit
 from sklearn.utils import _safe_indexing
 
 from flora.core.rules import shown
@@ -90,11 +91,22 @@ def splitter_of(cv: Any) -> Any:
     if isinstance(cv, int | np.integer):
         at_least("cv", int(cv), 2)
         return None
+    if isinstance(cv, PredefinedSplit):
+        cv = cv.split()  # which goes by the places of all rows
     if hasattr(cv, "split") and not isinstance(cv, str):
+        if _needs_groups(cv):
+            raise InputError(
+                f"cv: groups name the parties, so that {cv!r:.80} has none; give pairs of indices of all rows"
+            )
         return cv
     if isinstance(cv, Iterable) and not isinstance(cv, str):
         return GivenFolds(tuple((np.asarray(train), np.asarray(test)) for train, test in cv))
     raise InputError(f"cv must be a number of folds, a splitter or pairs of indices, got {cv!r:.80}")
+
+
+def _needs_groups(splitter: Any) -> bool:
+    routing = getattr(splitter, "get_metadata_routing", None)
+    return routing is not None and bool(routing().split.requests.get("groups"))
 
 
 @dataclass(frozen=True)
@@ -161,7 +173,10 @@ def party_names(groups: Any) -> list[str]:
     """Return the name of each row's party."""
     import pandas as pd
 
-    names = list(groups)
+    shape = getattr(groups, "shape", (len(groups),))
+    if len(shape) > 1 and shape[1:] != (1,):
+        raise DataError(f"groups: need one party for each row, got an array of shape {shape}")
+    names = list(groups if len(shape) == 1 else np.asarray(groups, dtype=object).ravel())
     missing = [row for row, group in enumerate(names) if pd.isna(group)]
     if missing:
         raise DataError(f"groups: each row needs a party, row {missing[0]} has {names[missing[0]]!r}")

@@ -32,7 +32,7 @@ from flora.sklearn.progress import progress_of
 from flora.sklearn.results import Watched, failures, rows_of, several, table_of
 from flora.sklearn.samples import InMemory, Samples, check_columns, dealt, draws, party_names, splitter_of, stacked
 from flora.sklearn.scorers import accepts_weights, scoring_name, scoring_of
-from flora.sklearn.spaces import user_space
+from flora.sklearn.spaces import plain, user_space
 
 EVERYBODY = "all rows"
 
@@ -211,13 +211,13 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
             space=family.space.document,
             task=next(iter(family.tasks)),
             scoring=scoring_name(self.scoring, family.scoring.searched),
-            trials=self.n_trials,
-            folds=self.cv if isinstance(self.cv, int) else Request.folds,
+            trials=plain(self.n_trials),
+            folds=int(self.cv) if isinstance(self.cv, int | np.integer) else Request.folds,
             sampler=self.sampler,
             race=self.race,
             seed=seed,
             surface=SurfaceChoice(self.surface, self.regressor, self.alpha, self.weights),
-            confirm=self.confirm,
+            confirm=plain(self.confirm),
             objective=self.objective,
         )
 
@@ -287,6 +287,8 @@ class FloraSearchCV(Delegates, MetaEstimatorMixin, BaseEstimator):  # type: igno
 
 def _whole(X: Any, y: Any, classes: bool, routed: Any) -> Samples:
     """Return all rows, with the schema of their target alone: the columns are the estimator's business."""
+    if y is None:
+        raise DataError("need y, the target of each row: a search compares predictions with it")
     values = column_or_1d(y, warn=True) if classes else np.asarray(y)
     if len(values) < 2:
         raise DataError(f"need at least 2 rows, got n_samples={len(values)}")

@@ -53,6 +53,8 @@ def user_space(space: Any, own: Mapping[str, Any]) -> UserSpace:
     document, choices, fixed = {}, {}, {}
     for name, entry in space.items():
         values = _listed(entry)
+        if values is not None and not values:
+            raise SpaceError(f"{name}: need at least one value, got an empty list")
         if values is not None and len(values) == 1:
             fixed[name] = values[0]
         elif values is not None:
@@ -61,9 +63,15 @@ def user_space(space: Any, own: Mapping[str, Any]) -> UserSpace:
             choices.update({name: named} if named else {})
         else:
             document[name] = _range_of(name, entry) if _is_distribution(entry) else entry
+            _check_default(name, document[name], own)
     if fixed and not document:
         raise SpaceError(f"the space has one value only of {', '.join(fixed)}: there is nothing to tune")
     return UserSpace(document, choices, fixed)
+
+
+def plain(value: Any) -> Any:
+    """Return one of NumPy's numbers as Python's, and all else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _parsed(text: str) -> Any:
@@ -77,7 +85,7 @@ def _listed(entry: Any) -> list[Any] | None:
     """Return the values of a list, an array or a column; None where the entry is none of these."""
     if isinstance(entry, str | bytes | Mapping) or not (hasattr(entry, "__len__") and hasattr(entry, "__iter__")):
         return None
-    return [value.item() if isinstance(value, np.generic) else value for value in entry]
+    return [plain(value) for value in entry]
 
 
 def _choice(values: list[Any], own: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -85,7 +93,7 @@ def _choice(values: list[Any], own: Any) -> tuple[dict[str, Any], dict[str, Any]
     if all(
         isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value)) for value in values
     ):
-        return {"type": "cat", "values": values, "default": own.item() if isinstance(own, np.generic) else own}, {}
+        return {"type": "cat", "values": values, "default": plain(own)}, {}
     named: dict[str, Any] = {}
     for value in values:
         label = str(value)
@@ -103,6 +111,16 @@ def _same(one: Any, other: Any) -> bool:
         return bool(np.all(one == other)) and type(one == other) is not type(NotImplemented)
     except (TypeError, ValueError):
         return False
+
+
+def _check_default(name: str, entry: Any, own: Mapping[str, Any]) -> None:
+    """Raise where the estimator's own value, which is always measured, is none of a range's numbers."""
+    ranged = isinstance(entry, Mapping) and "range" in entry and "default" not in entry
+    if ranged and name in own and (own[name] is None or isinstance(own[name], str)):
+        raise SpaceError(
+            f"{name}: the default must be a number to be in a range, and the estimator's own is {own[name]!r}; "
+            f"set one on the estimator, or make the range a list of values"
+        )
 
 
 def _is_distribution(entry: Any) -> bool:

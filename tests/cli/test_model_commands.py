@@ -144,3 +144,19 @@ class TestTuneWithATest:
         options = ["--target", "kind", *QUICK, "--out", tmp_path / "run", "--test", asked]
         refused(flora("tune", *party_files, *options), says)
         assert not (tmp_path / "run").exists()
+
+    @pytest.mark.parametrize(
+        ("name", "text", "says"),
+        [
+            ("test.csv", "x,y\n1,2\n", "--test: the target 'kind' is not in the table"),
+            ("test.csv", "kind,x\na,2\n", "--test: column 'y' is not in the table"),
+            ("test.pdf", "%PDF-1.4", "test.pdf: it is a PDF document"),
+        ],
+    )
+    def test_a_table_that_cannot_be_scored_ends_the_run_before_it_begins(
+        self, flora: Run, party_files: list[Path], tmp_path: Path, name: str, text: str, says: str
+    ) -> None:
+        (tmp_path / name).write_text(text)
+        options = ["--target", "kind", *QUICK, "--out", tmp_path / "run", "--test", tmp_path / name]
+        refused(flora("tune", *party_files, *options), says)
+        assert not (tmp_path / "run").exists()

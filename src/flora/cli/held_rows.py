@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rich.console import Console
 
 from flora.cli.evaluate import evaluated
-from flora.cli.new_rows import model_of, new_rows
+from flora.cli.new_rows import fitted_rows, model_of, read_rows
 from flora.cli.options import WorkOptions
 from flora.core.files import write_whole
 from flora.errors import DataError, InputError
@@ -29,30 +29,49 @@ class TestRows:
     """A table, or a share of all parties' rows, which is known when they are kept back."""
 
     __test__ = False  # no class of tests
-    path: str | None
     share: float
     format: TableFormat
+    table: "pd.DataFrame | None" = None
     rows: "list[pd.DataFrame]" = field(default_factory=list)
 
     @classmethod
     def of(cls, asked: str | None, form: TableFormat, *, simulated: bool) -> Self:
-        """Return what ``--test`` asks for: a file by its name, a share by its number."""
+        """Return what ``--test`` asks for: a file by its name, a share by its number.
+
+        A file is read before the run, so that one that is no table ends it then, and not after hours.
+        """
         if asked is None:
-            return cls(None, 0.0, form)
+            return cls(0.0, form)
         try:
             share = float(asked)
         except ValueError:
             if not Path(asked).is_file():
                 raise InputError(f"--test takes a table or a share of the rows such as 0.2, got {asked!r}") from None
-            return cls(asked, 0.0, form)
+            return cls(0.0, form, read_rows(asked, form))
         if not 0 < share < 1:
             raise InputError(f"--test: a share of the rows is above 0 and below 1, got {asked}")
         if not simulated:
             raise InputError(f"--test: the rows of other machines stay there; name a table of this one, got {asked}")
-        return cls(None, share, form)
+        return cls(share, form)
+
+    def _check(self, tables: "Mapping[str, Table]") -> None:
+        """Raise if the table of new rows lacks a column that the model will ask for."""
+        from flora.models.rows import not_in_table
+        from flora.party.tables.dates import with_date_parts
+
+        if self.table is None:
+            return
+        for party in tables.values():
+            names = [str(name) for name in party.frame.columns if name not in {party.weight, *party.drop}]
+            given = with_date_parts(self.table, self.format.dates, keep=names, wanted=names)
+            lacking = [name for name in names if name not in given.columns]
+            if lacking:
+                what = "the target" if lacking[0] == party.target else "column"
+                raise not_in_table(f"--test: {what}", lacking[0], self.table.columns)
 
     def kept_back(self, tables: "Mapping[str, Table]", seed: int) -> "Mapping[str, Table]":
         """Return the tables without the share of each that is kept back, by a draw of the party's own."""
+        self._check(tables)
         if not self.share:
             return tables
         left = {}
@@ -69,14 +88,14 @@ class TestRows:
 
     def told(self, document: dict[str, Any], work: WorkOptions) -> dict[str, Any]:
         """Score the run's model on these rows, write and show it, and return the document with it."""
-        if self.path is None and not self.rows:
+        if self.table is None and not self.rows:
             return document
         import pandas as pd
 
         from flora.outcome.console import show_evaluation
 
         stored = model_of(work.out, ())
-        table = pd.concat(self.rows) if self.rows else new_rows(str(self.path), self.format, stored)
+        table = pd.concat(self.rows) if self.table is None else fitted_rows(self.table, self.format, stored)
         found = evaluated(work.out, table)
         write_whole(work.out / FILE, json.dumps(found.to_document(), indent=1).encode())
         if not work.json:

@@ -37,16 +37,22 @@ def model_of(run: Path, trust: Sequence[str]) -> "StoredModel":
 
 def new_rows(data: str, form: TableFormat, stored: "StoredModel") -> "pd.DataFrame":
     """Return a table as the model needs it, and say what in it is new to the model."""
+    return fitted_rows(read_rows(data, form), form, stored)
+
+
+def fitted_rows(table: "pd.DataFrame", form: TableFormat, stored: "StoredModel") -> "pd.DataFrame":
+    """Return rows that were read as the model needs them, and say what in them is new to the model."""
     from flora.party.tables.dates import with_date_parts
 
     names = stored.schema.names
-    table = with_date_parts(_read(data, form), form.dates, keep=(*names, stored.schema.target), wanted=names)
+    table = with_date_parts(table, form.dates, keep=(*names, stored.schema.target), wanted=names)
     for words in stored.unseen(table):
         note(f"note: {words}; they count as missing")
     return table
 
 
-def _read(data: str, form: TableFormat) -> "pd.DataFrame":
+def read_rows(data: str, form: TableFormat) -> "pd.DataFrame":
+    """Return a table as it stands in a file, a database or standard input."""
     from flora.party.tables.file import read_table
 
     if data != STDIN:

@@ -1,7 +1,8 @@
 """Dates as numbers, by rules that are the same at every party: they look at the form of a date, never at the others.
 
-A year that comes first is followed by month and day. With points a date is day.month.year, as where points are used.
-With strokes or hyphens it may be either, so that ``parts-dmy`` or ``parts-mdy`` must say which.
+A year that comes first is followed by month and day. A month may have its English name. With points a date is
+day.month.year, as where points are used. With strokes or hyphens it may be either, so that ``parts-dmy`` or
+``parts-mdy`` must say which.
 """
 
 import re
@@ -14,8 +15,15 @@ from flora.errors import DataError
 from flora.party.tables.format import Dates, Say, unsaid
 from flora.party.tables.problems import Problem, UnfitError
 
-DATE = re.compile(r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})([ T]\d{1,2}:\d{2}.*)?\s*")
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = rf"((?:{'|'.join(MONTHS)})[a-z]{{0,6}})\.?"
+_NAMED = (
+    rf"(?:{_MONTH} +(\d{{1,2}}),? +(\d{{4}})|(\d{{1,2}})[ -]{_MONTH}[ -](\d{{4}}|\d{{2}}))"  # Jan 5, 2024; 5-Jan-24
+)
+_NUMBERS = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
+DATE = re.compile(rf"\s*({_NUMBERS}|{_NAMED})([ T]\d{{1,2}}:\d{{2}}.*)?\s*", re.IGNORECASE)
 _FORM = re.compile(r"(\d{1,4})([-/.])(\d{1,2})[-/.](\d{1,4})")
+_WITH_NAME = re.compile(_NAMED, re.IGNORECASE)
 PARTS = ("year", "month", "weekday", "days")  # weekday: Monday is 0; days: since 1 January 1970
 LIKELY = 0.9  # of a column's values
 
@@ -107,6 +115,10 @@ def _parsed(name: str, values: "pd.Series[Any]", how: Dates) -> "pd.Series[Any]"
 
 def _day(name: str, text: str, how: Dates) -> str | None:
     """Return a date as year-month-day; None for what is no date, which is missing."""
+    named = _WITH_NAME.match(text.strip())
+    if named is not None:
+        month, day, year = named.group(1, 2, 3) if named[1] else named.group(5, 4, 6)
+        return f"{_full_year(year)}-{MONTHS.index(month[:3].lower()) + 1}-{day}"
     form = _FORM.match(text.strip())
     if form is None:
         return None

@@ -30,6 +30,16 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monke
     assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
 
 
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as threads:
+        received = threads.submit(pipe.read_bytes)
+        write_whole(pipe, b"new")
+        assert received.result() == b"new"
+    assert pipe.is_fifo()
+
+
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError, match="the disk is gone"):

@@ -11,8 +11,8 @@ from threading import get_ident
 def write_whole(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Write a file so that it is on the disk as a whole or not at all, whatever happens meanwhile.
 
-    Each writer has a draft of its own: of several that write the same file at once, the last one's stays. An error
-    names the file, not the draft.
+    What is no file, as ``/dev/stdout`` or a pipe, is written to and not replaced. Each writer has a draft of its own:
+    of several that write the same file at once, the last one's stays. An error names the file, not the draft.
     """
     try:
         _write_whole(path, data, mode)
@@ -21,6 +21,9 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o666) -> None:
 
 
 def _write_whole(path: Path, data: bytes, mode: int) -> None:
+    if path.parent == Path("/dev") or path.is_fifo():
+        path.write_bytes(data)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}.draft")
     draft.unlink(missing_ok=True)  # an earlier process of that number may have been killed

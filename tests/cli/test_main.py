@@ -43,6 +43,21 @@ def test_a_command_that_was_probably_meant_is_named(flora: Run, typed: str, mean
     refused(flora(typed, "a.csv"), f"there is no command {typed!r}; did you mean {meant}?")
 
 
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        (
+            ("tune", "a.csv", "--trails", "5"),
+            "flora tune: error: there is no option '--trails'; did you mean --trials?",
+        ),
+        (("report", "run", "--page"), "flora report: error: there is no option '--page' (see flora report --help)"),
+        (("predict", "run", "a.csv", "b.csv"), "flora predict: error: 'b.csv' is one word too many"),
+    ],
+)
+def test_a_word_that_a_command_does_not_know(flora: Run, typed: tuple[str, ...], says: str) -> None:
+    refused(flora(*typed), says)
+
+
 def test_a_command_that_is_like_no_other_is_told_all(flora: Run) -> None:
     refused(flora("foo"), "invalid choice: 'foo'", "tune", "predict")
 
@@ -267,6 +282,12 @@ class TestWholeRuns:
         assert {**first, "seconds": 0} == {**second, "seconds": 0}
         longer = json.loads(flora(*command, "--trials", "6")[1])
         assert [party["trials"] for party in longer["parties"]] == [6, 6, 6]
+
+    def test_a_schema_names_columns_that_may_be_no_quantities(self, flora: Run, tmp_path: Path) -> None:
+        two_moons(60, 3).assign(zip=[10115 + k // 2 for k in range(60)]).to_csv(tmp_path / "a.csv", index=False)
+        code, _, err = flora("schema", tmp_path / "a.csv", "--target", "kind", "--out", tmp_path / "a.json")
+        assert code == 0
+        assert err.startswith("a.csv: column 'zip': whole numbers with the name of a code; --drop it")
 
     def test_schema_files_replace_the_schema_step(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
         parts = [tmp_path / f"schema-{path.stem}.json" for path in party_files]

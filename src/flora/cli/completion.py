@@ -29,7 +29,7 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> None:
     """Print the script."""
     shell = options_of(CompletionOptions, parsed).shell
-    commands = {name: _options_of_command(module) for name, module in _modules().items()}
+    commands = {name: options_of_command(module) for name, module in _modules().items()}
     print_line(_fish(commands) if shell == "fish" else _bash(commands, zsh=shell == "zsh"))
 
 
@@ -39,7 +39,8 @@ def _modules() -> dict[str, str]:
     return {name: module for name, (module, _) in COMMANDS.items()}
 
 
-def _options_of_command(module: str) -> Options:
+def options_of_command(module: str) -> Options:
+    """Return the options of a command, by its module."""
     parser = argparse.ArgumentParser()
     import_module(module).add_arguments(parser)
     return {

@@ -104,12 +104,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parsed(typed: Sequence[str]) -> argparse.Namespace:
     """Return what was typed."""
-    parsed = make_parser(typed).parse_args(drop_by_drop(typed))
+    parser = make_parser(typed)
+    parsed, unknown = parser.parse_known_args(drop_by_drop(typed))
+    if unknown:
+        _refuse(parser, parsed.command, unknown[0])
     line = PASSWORD.sub(r"\1:***@", shlex.join(["flora", *typed]))
     parsed.typed = line if len(line) <= MOST_TEXT else f"{line[: MOST_TEXT - 4]} ..."  # it goes into the result
     if parsed.command in OWN_CODE and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))  # last, so that nothing there stands for a library
     return parsed
+
+
+def _refuse(parser: argparse.ArgumentParser, command: str, word: str) -> NoReturn:
+    """Leave because of a word that a command does not know, with the option that was probably meant."""
+    from flora.cli.completion import options_of_command
+
+    parser.prog = f"{parser.prog} {command}"
+    if not word.startswith("-"):
+        parser.error(f"{word!r:.80} is one word too many")
+    known = [option.lstrip("-") for option in options_of_command(COMMANDS[command][0])]
+    meant = nearest(word.lstrip("-").partition("=")[0], known)
+    parser.error(f"there is no option {word!r:.80}{f'; did you mean --{meant}?' if meant else ''}")
 
 
 def _shown(error: FloraError) -> str:

@@ -42,6 +42,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(parsed: Namespace) -> None:
     """Describe tables, or merge what parties described."""
+    from flora.party.tables.file import name_of_table
     from flora.party.tables.table import open_table
 
     options = options_of(SchemaOptions, parsed)
@@ -53,7 +54,9 @@ def run(parsed: Namespace) -> None:
             raise InputError(f"{name}: a table needs --target COL")
         else:
             table = open_table(name, options.target, options.drop, options.format, say=note)
-            schemas[stem(name)] = table.described(options.task, None)[0]
+            schemas[stem(name)], _, found = table.described(options.task, None)
+            for words in found:
+                note(f"{name_of_table(name)}: {words}")
     if len(schemas) < len(options.inputs):
         raise DataError(f"party names must differ, got {[stem(name) for name in options.inputs]}")
     agreed = agree(schemas)

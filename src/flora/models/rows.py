@@ -204,6 +204,8 @@ def not_in_table(what: str, name: str, columns: "pd.Index") -> DataError:
     """Return the error for a column that a table lacks, with the one that was probably meant."""
     meant = nearest(name, map(str, columns))
     hint = "" if meant is None else f"; did you mean {meant!r:.80}?"
+    if len(columns) == 1:
+        hint = "; if that is several, say --sep"
     return DataError(f"{what} {name!r} is not in the table, columns are {listed(columns)}{hint}")
 
 

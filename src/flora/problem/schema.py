@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from flora.core.codec import has_form, read_fields
-from flora.core.documents import MOST_BYTES, contents, parse
+from flora.core.documents import MOST_BYTES, contents, object_in
 from flora.core.rules import check
 from flora.errors import DataError, InputError
 
@@ -114,9 +114,9 @@ class Schema:
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read a schema file."""
-        data = contents(Path(path), MOST_BYTES, DataError)
+        document = object_in(contents(Path(path), MOST_BYTES, DataError), str(path), DataError)
         try:
-            return cls.from_json(parse(data))
+            return cls.from_json(document)
         except ValueError as error:
             raise DataError(f"{path}: {error}") from error
 

@@ -50,7 +50,7 @@ def test_names_of_parties() -> None:
 @pytest.mark.parametrize(
     ("address", "says"),
     [
-        ("mysql://host/db?table=t", "a database is one of postgresql, sqlite, got 'mysql'"),
+        ("mysql://host/db?table=t", "a table is a file, or begins with postgresql:// or sqlite://, got 'mysql'"),
         ("postgresql://me:geheim@host/db?table=t", "no password in an address"),
         ("postgresql://host/db", r"say \?query=SELECT ... or \?table=NAME"),
         ("sqlite:///nothing.db?table=t", "no such file, 'nothing.db'"),

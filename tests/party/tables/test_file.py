@@ -231,5 +231,5 @@ def test_a_text_that_is_named_as_something_else_is_read_as_what_it_is(tmp_path: 
 def test_a_database_is_named(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(sqlite_bytes(tmp_path))
-    with pytest.raises(DataError, match="it is an SQLite database"):
+    with pytest.raises(DataError, match="it is an SQLite database, expected a table; name one of its own: sqlite:///"):
         read_table(path)

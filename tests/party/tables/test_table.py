@@ -59,10 +59,10 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     [
         ("", "the file is empty, expected a table with a header"),
         ("x,y\n", "need at least one row, got a table of 0 rows, 2 columns"),
-        ('x,y\n1,"2\n3,4\n', "not a table that can be read"),
-        ("x,y\n1,2\n3,4,5\n", "not a table that can be read .*line 3"),
+        ('x,y\n1,"2\n3,4\n', r"not a table that can be read \(a quote in line 2 is never closed\)"),
+        ("x,y\n1,2\n3,4,5\n", r"not a table that can be read \(line 3 has 3 cells, the lines before it 2\)"),
         ("x,y\n1,2,3\n4,5,6\n", "the rows have more values than the header's 2 names"),
-        ("x,y,x\n1,2,3\n", "column names must differ, 'x' comes twice"),
+        ("x,y,x\n1,2,3\n", "column names must differ, 'x' comes twice; the first line is the header"),
         (b"x,y\n\x81\xe9,2\n", "its text is not UTF-8 nor Windows-1252 .*; say which with --encoding"),
         (b"PK\x03\x04\xff\xfe\x00", "t.csv: "),
     ],
@@ -345,7 +345,7 @@ def test_new_rows_must_fit() -> None:
     two = replace(schema, columns=(Column("w", "numeric"), Column("x", "numeric")))
     with pytest.raises(DataError, match=r"2 columns are missing \(w, x\), columns are z"):
         encode_features(pd.DataFrame({"z": [1]}), two)
-    with pytest.raises(DataError, match="target 'y' is not in the table, columns are x"):
+    with pytest.raises(DataError, match="target 'y' is not in the table, columns are x; if that is several, say --sep"):
         encode(pd.DataFrame({"x": [1]}), schema)
     with pytest.raises(DataError, match=r"target 'y': 'no' is not among the classes \[0, 1\]"):
         encode(pd.DataFrame({"x": [1], "y": ["no"]}), schema)

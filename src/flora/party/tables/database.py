@@ -58,7 +58,10 @@ def _parsed(address: str) -> tuple[str, str]:
     """Return SQLAlchemy's address and the query; refuse what is not a database, or has a password in it."""
     parts = urlsplit(address)
     if parts.scheme not in SCHEMES:
-        raise DataError(f"{_shown(address)}: a database is one of {', '.join(SCHEMES)}, got {parts.scheme!r:.40}")
+        raise DataError(
+            f"{_shown(address)}: a table is a file, or begins with {' or '.join(f'{each}://' for each in SCHEMES)}, "
+            f"got {parts.scheme!r:.40}"
+        )
     if parts.password is not None:
         raise DataError(
             f"{_shown(address)}: no password in an address, where others can read it; $PGPASSWORD or ~/.pgpass has it"

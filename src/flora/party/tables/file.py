@@ -15,12 +15,14 @@ from flora.errors import DataError
 from flora.party.tables.cells import tidied
 from flora.party.tables.database import is_database, name_of_database, read_database
 from flora.party.tables.format import SEPARATORS, Say, TableFormat, unsaid
-from flora.party.tables.kinds import ADVICE, READABLE, kind_of_file
+from flora.party.tables.kinds import ADVICE, READABLE, SQLITE, kind_of_file
 
 USUAL = TableFormat(",", ".", "utf-8")
 SNIFFED = 1 << 16  # bytes, which tell separator and decimal sign
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d+\.\d+\s*")
+SURPLUS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # as pandas says it
+UNCLOSED = re.compile(r"EOF inside string starting at row (\d+)")
 
 
 def read_table(path: str | Path, form: TableFormat = TableFormat(), say: Say = unsaid) -> pd.DataFrame:  # noqa: B008
@@ -37,13 +39,22 @@ def read_table(path: str | Path, form: TableFormat = TableFormat(), say: Say = u
     except DataError:
         raise
     except Exception as error:  # readers of five formats fail in many ways: none of them is a crash
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        reason = _in_words((str(error).strip() or type(error).__name__).splitlines()[0])
         raise DataError(one_line(f"{path}: not a table that can be read ({reason:.200})")) from error
     if table.empty:
         raise DataError(
             f"{path}: need at least one row, got a table of {len(table)} rows, {len(table.columns)} columns"
         )
     return table
+
+
+def _in_words(reason: str) -> str:
+    """Return why the reader of CSV stopped, for somebody who sees the file and not the reader."""
+    surplus, unclosed = SURPLUS.search(reason), UNCLOSED.search(reason)
+    if surplus:
+        wanted, line, found = surplus.groups()
+        return f"line {line} has {found} cells, the lines before it {wanted}"
+    return f"a quote in line {int(unclosed[1]) + 1} is never closed" if unclosed else reason
 
 
 def name_of_table(path: str | Path) -> str:
@@ -63,7 +74,8 @@ def _from_database(address: str, form: TableFormat, say: Say) -> pd.DataFrame:
 def _read(path: Path, form: TableFormat, say: Say) -> pd.DataFrame:
     kind = kind_of_file(path)
     if kind not in READABLE:
-        raise DataError(f"{path}: it is {kind}, expected a table; {ADVICE}")
+        advice = f"name one of its own: sqlite:///{path}?table=NAME" if kind == SQLITE else ADVICE
+        raise DataError(f"{path}: it is {kind}, expected a table; {advice}")
     if kind in ("csv", "csv.gz"):
         table, form = _read_csv(path, form, say, packed=kind == "csv.gz")
     elif kind == "excel":
@@ -178,4 +190,4 @@ def _read_columns(path: Path, kind: str) -> pd.DataFrame:
 def _check_header(path: Path, names: pd.Index) -> None:
     repeated = names[names.duplicated()]
     if len(repeated):
-        raise DataError(f"{path}: column names must differ, {repeated[0]!r} comes twice")
+        raise DataError(f"{path}: column names must differ, {repeated[0]!r} comes twice; the first line is the header")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 READABLE = ("csv", "csv.gz", "parquet", "feather", "excel")
 HEAD = 4096
+SQLITE = "an SQLite database"
 
 _STARTS = (  # what a file begins with, and what it then is
     (b"PAR1", "parquet"),
@@ -13,7 +14,7 @@ _STARTS = (  # what a file begins with, and what it then is
     (b"FEA1", "feather"),
     (b"\x1f\x8b", "csv.gz"),
     (b"%PDF", "a PDF document"),
-    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"SQLite format 3\x00", SQLITE),
     (b"\xd0\xcf\x11\xe0", "an old Office document (.xls or .doc)"),
     (b"BZh", "a bzip2 archive"),
     (b"\xfd7zXZ", "an xz archive"),

@@ -34,6 +34,9 @@ def test_what_the_page_shows_is_a_file_and_a_line_and_passes_the_contract(kind: 
     text = (copy / registry).read_text()
     first = next(found for found in re.findall(r'^    "[^\n]*",$', text, re.MULTILINE))
     (copy / registry).write_text(text.replace(first, f"{first}\n    {line}"))
+    command = [sys.executable, "-m", "ruff", "check", file, registry]
+    linted = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    assert linted.returncode == 0, linted.stdout
     where, which = CONTRACTS[kind]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", where, "-k", which],

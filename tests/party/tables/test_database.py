@@ -62,6 +62,19 @@ def test_what_is_refused_and_that_no_password_is_shown(address: str, says: str) 
     assert "geheim" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT x + 1 AS more, kind FROM cases WHERE kind LIKE '%er%' AND kind <> '&#'",
+        "SELECT%20x%2B1%20AS%20more,kind%20FROM%20cases",
+        "SELECT+x%2B1+AS+more,kind+FROM+cases",
+    ],
+)
+def test_a_query_is_as_it_was_written_or_all_of_it_is_encoded(tmp_path: Path, query: str) -> None:
+    found = read_table(f"{sqlite_in(tmp_path)}?query={query}")
+    assert (len(found), list(found.columns)) == (60, ["more", "kind"])
+
+
 def test_what_the_database_says_is_one_line(tmp_path: Path) -> None:
     base = sqlite_in(tmp_path)
     with pytest.raises(DataError, match="the database says: no such table: nobody"):
@@ -133,6 +146,8 @@ def test_a_real_postgresql(postgresql: str) -> None:
     assert {column.name: column.kind for column in schema.columns}["cost"] == "numeric"
     some = read_table(f"{postgresql}&query=SELECT kind, count(*) AS n FROM cases GROUP BY kind")
     assert some["n"].sum() == 51
+    alike = read_table(f"{postgresql}&query=SELECT kind, 1+1 AS two FROM cases WHERE kind LIKE '%er%' AND kind <> '#&'")
+    assert (len(alike), set(alike["two"])) == (51, {2})
     with pytest.raises(DataError, match=r"the database says: .*read-only transaction"):
         read_table(f"{postgresql}&query=DROP TABLE cases")
     with pytest.raises(DataError, match=r'the database says: .*"nobody" does not exist'):

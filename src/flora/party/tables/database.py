@@ -13,6 +13,7 @@ import pandas as pd
 from flora.errors import DataError
 
 SCHEMES = ("postgresql", "sqlite")
+_WRITTEN_QUERY = re.compile(r"(?s)[?&]query=(?=\S*\s)(.*)")  # with blanks in it: no part of an address has any
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 
 
@@ -43,7 +44,9 @@ def read_database(address: str) -> pd.DataFrame:
         try:
             with engine.connect() as connection:
                 read_only = connection.execution_options(postgresql_readonly=True)
-                found = read_only.exec_driver_sql(query)  # as it is written: no colon in it is a parameter
+                if engine.dialect.paramstyle in ("format", "pyformat"):
+                    query = query.replace("%", "%%")
+                found = read_only.exec_driver_sql(query)  # as it is written: no sign in it stands for a parameter
                 return pd.DataFrame([tuple(row) for row in found], columns=list(found.keys()))
         finally:
             engine.dispose()
@@ -55,8 +58,12 @@ def read_database(address: str) -> pd.DataFrame:
 
 
 def _parsed(address: str) -> tuple[str, str]:
-    """Return SQLAlchemy's address and the query; refuse what is not a database, or has a password in it."""
-    parts = urlsplit(address)
+    """Return SQLAlchemy's address and the query; refuse what is not a database, or has a password in it.
+
+    A query with blanks is as it was written: ``LIKE '%ab%'`` has no letter in its percent signs, and + adds.
+    """
+    written = _WRITTEN_QUERY.search(address)
+    parts = urlsplit(address[: written.start()] if written else address)
     if parts.scheme not in SCHEMES:
         raise DataError(
             f"{_shown(address)}: a table is a file, or begins with {' or '.join(f'{each}://' for each in SCHEMES)}, "
@@ -67,7 +74,7 @@ def _parsed(address: str) -> tuple[str, str]:
             f"{_shown(address)}: no password in an address, where others can read it; $PGPASSWORD or ~/.pgpass has it"
         )
     options = dict(parse_qsl(parts.query))
-    query, table = options.pop("query", None), options.pop("table", None)
+    query, table = written[1] if written else options.pop("query", None), options.pop("table", None)
     if (query is None) == (table is None):
         raise DataError(f"{_shown(address)}: say ?query=SELECT ... or ?table=NAME, one of them")
     rest = f"?{urlencode(options)}" if options else ""

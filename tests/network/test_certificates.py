@@ -26,6 +26,7 @@ def test_a_revoked_kit_is_out_of_a_run_and_a_new_key_is_in_again(opened: Open) -
     said = len(network.commands["aggregator"].text)
     network.commands["south"].kill()
     network.party("south")  # the thief tries again
+    network.commands["south"].until("this kit's certificate is revoked at the aggregator", seconds=120)
     time.sleep(15)
     assert "south has connected" not in network.commands["aggregator"].text[said:]
     assert "connected to the aggregator" not in network.commands["south"].text.split("dialling")[-1]

@@ -3,12 +3,13 @@
 import inspect
 import io
 import json
+import threading
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from nvflare.fuel.f3.cellnet.core_cell import CoreCell
@@ -27,6 +28,7 @@ from nvflare.private.fed.client.admin import FedAdminAgent
 from flora.engines.nvflare.consortium import USER
 from flora.engines.nvflare.guard import orders, rules, seams
 from flora.engines.nvflare.guard.orders import Order
+from flora.engines.nvflare.guard.revocation import Revoked
 from flora.engines.nvflare.guard.rules import AggregatorGuard, Guard, Heading, PartyGuard, ScientistGuard, SiteGuard
 from tests.engines.nvflare.guard import nvflare_topics as topics
 
@@ -532,6 +534,36 @@ def test_a_greeting_in_anothers_name_ends_the_line_before_it_is_answered(
     assert (passed, closed, len(refused)) == ([], ["closed"], 1)
     process(manager, caller, greeting(kind, "north"))
     assert len(passed) == 1
+
+
+@pytest.mark.parametrize("kind", [Types.HELLO, Types.READY])
+def test_who_dials_with_a_revoked_certificate_is_told_why_and_sent_away(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: int
+) -> None:
+    passed, told, refused, closed = list[Any](), list[bytes](), list[str](), list[str]()
+    monkeypatch.setattr(ConnManager, "process_frame_task", lambda *args: passed.append(args))
+    monkeypatch.setattr(threading, "Timer", lambda _, hang_up, args: SimpleNamespace(start=lambda: hang_up(*args)))
+    monkeypatch.setattr(threading, "Thread", lambda **_: SimpleNamespace(start=lambda: None))
+    (tmp_path / "revoked.json").write_text('{"north": "2999-01-01T00:00:00+00:00"}')
+    alarm: Any = SimpleNamespace(refused=lambda _, why: refused.append(why))
+    seams.keep_out_revoked(Revoked(tmp_path / "revoked.json"), alarm)
+    process: Any = ConnManager.process_frame_task
+    caller = SfmConnection(line("north"), Endpoint("server"))
+    monkeypatch.setattr(caller, "send_data", lambda *args: told.append(args[-1]))
+    monkeypatch.setattr(caller.conn, "close", lambda: closed.append("closed"), raising=False)
+    manager = ManagerOfLines()
+    process(manager, caller, greeting(kind, "north"))
+    assert (passed, told, closed) == ([], [seams.REVOKED.encode()], ["closed"])
+    process(manager, caller, greeting(kind, "north"))
+    process(manager, caller, b"anything")
+    assert (passed, told, closed) == ([], [seams.REVOKED.encode()], ["closed"] * 3)  # it is told once
+    assert all("certificates of north" in why for why in refused)
+
+
+class ManagerOfLines:
+    """As much of NVFlare's as the guard looks at."""
+
+    sfm_endpoints: ClassVar[dict[str, Any]] = {}
 
 
 def greeting(kind: int, name: str | None) -> Any:

@@ -42,12 +42,14 @@ from flora.engines.nvflare.guard.rules import (
 )
 
 NOTICE = 77  # an application number of our own beside NVFlare's 1: the aggregator tells a party's process one word
-TWIN_REFUSED, TWIN_TRIED = "twin-refused", "twin-tried"
+TWIN_REFUSED, TWIN_TRIED, REVOKED = "twin-refused", "twin-tried", "revoked"
 NOTICES = {
     TWIN_REFUSED: "another process with this kit is connected to the aggregator and answers: this one is kept out; "
     "stop one of the two (if the other is not yours, the kit's key is stolen)",
     TWIN_TRIED: "somebody else has tried to connect with this kit, and the aggregator kept them out "
     "(if that was not you, the kit's key is stolen)",
+    REVOKED: "not connected: this kit's certificate is revoked at the aggregator; it needs a new one "
+    "(flora certificate request, sign and install)",
 }
 LOOK = 1.0  # seconds between two looks at who is revoked
 PROBE = 3.0  # seconds in which a process that is there answers a ping
@@ -207,9 +209,7 @@ def watch_greetings(guard: AggregatorGuard, alarm: Alarm) -> None:
         alarm.refused(f"a second {name} from {_address(sfm_conn)}", "the first is connected, and answers")
         for other in _others(manager, sfm_conn, name):
             _notify(other, TWIN_TRIED)
-        _notify(sfm_conn, TWIN_REFUSED)
-        threading.Timer(1.0, _hang_up, (sfm_conn.conn,)).start()  # the notice must get out first
-        return None
+        return _send_away(sfm_conn, TWIN_REFUSED)
 
     ConnManager.process_frame_task = judged
 
@@ -220,6 +220,12 @@ def _greeting(sfm_conn: Any, frame: Any) -> str:
     if prefix.type not in (Types.HELLO, Types.READY) or sfm_conn.conn.connector.mode != Mode.PASSIVE:
         return ""
     return _text(ConnManager.get_dict_payload(prefix, frame)[HandshakeKeys.ENDPOINT_NAME]) or "nobody"
+
+
+def _greets(sfm_conn: Any, frame: Any) -> bool:
+    with suppress(Exception):  # what is no frame is no greeting
+        return _greeting(sfm_conn, frame) != ""
+    return False
 
 
 def _address(sfm_conn: Any) -> str:
@@ -255,18 +261,24 @@ def keep_out_revoked(revoked: Revoked, alarm: Alarm) -> None:
     """Let no line stay open whose certificate is revoked, also in a run: none of its frames is taken any more."""
     process = ConnManager.process_frame_task
     managers: weakref.WeakSet[Any] = weakref.WeakSet()
+    told: weakref.WeakSet[Any] = weakref.WeakSet()  # lines that were told why, and end in a moment
 
-    def shut_out(sfm_conn: Any) -> bool:
+    def shut_out(sfm_conn: Any, *, greets: bool = False) -> bool:
         why = revoked.refusal(certificate_of(sfm_conn.conn), _made(sfm_conn.conn))
         if why:
             alarm.refused(f"a line from {_address(sfm_conn)}", why)
-            _hang_up(sfm_conn.conn)
+            if greets and sfm_conn not in told:  # nothing goes over a line whose greeting is not taken
+                told.add(sfm_conn)
+                _send_away(sfm_conn, REVOKED)
+            else:
+                _hang_up(sfm_conn.conn)
         return why != ""
 
     @wraps(process)
     def judged(manager: Any, sfm_conn: Any, frame: Any) -> Any:
         managers.add(manager)
-        return None if _is_outside(sfm_conn) and shut_out(sfm_conn) else process(manager, sfm_conn, frame)
+        out = _is_outside(sfm_conn) and shut_out(sfm_conn, greets=_greets(sfm_conn, frame))
+        return None if out else process(manager, sfm_conn, frame)
 
     def watch() -> None:
         while True:
@@ -304,6 +316,11 @@ def _made(conn: Any) -> datetime | None:
 def _notify(sfm_conn: Any, word: str) -> None:
     with suppress(Exception):  # who is gone need not be told
         sfm_conn.send_data(NOTICE, 1, None, word.encode())
+
+
+def _send_away(sfm_conn: Any, word: str) -> None:
+    _notify(sfm_conn, word)
+    threading.Timer(1.0, _hang_up, (sfm_conn.conn,)).start()  # the notice must get out first
 
 
 def _hang_up(conn: Any) -> None:

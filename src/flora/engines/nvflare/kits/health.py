@@ -127,7 +127,11 @@ def _port(kit: Kit, is_running: bool) -> Check:
 def _line(kit: Kit) -> Check:
     why = obstacle(kit)
     where = f"{kit.consortium.aggregator} port {kit.consortium.port}"
-    return Check("aggregator", BAD, why) if why else Check("aggregator", GOOD, f"{where} takes this kit's certificate")
+    return (
+        Check("aggregator", BAD, why)
+        if why
+        else Check("aggregator", GOOD, f"{where} takes this kit's certificate, unless it is revoked there")
+    )
 
 
 def _table(table: Callable[[], str]) -> Check:

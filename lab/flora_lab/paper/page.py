@@ -80,7 +80,7 @@ def _head(stored: StoredRows, results: Path) -> str:
     ]
     lines = [fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in said]
     made = "<!-- Made from the files in results/ by `flora-lab paper all --stored --markdown docs/results.md`. -->"
-    rerun = "What is here was computed by `flora-lab paper`; [paper.md](paper.md) says how to rerun and extend it."
+    rerun = "The tables were computed by `flora-lab paper`; [paper.md](paper.md) says how to rerun and extend it."
     return "\n\n".join(["# The paper's tables, rerun", made, rerun, "\n".join(lines), HOW])
 
 

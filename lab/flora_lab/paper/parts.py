@@ -20,7 +20,7 @@ def parts_of(rows: Sequence[Row]) -> Iterator[str]:
             groups.setdefault(name, []).append(row)
     if not groups:
         return
-    yield "What each part is worth: gain over the default in points, the mean over splits and draws."
+    yield "Worth of each part: gain over the default in points, the mean over splits and draws."
     gains = {name: [gain_of(group, column) for column in PARTS] for name, group in sorted(groups.items())}
     lines = [[name, *_shown(found), *_verdicts(groups[name])] for name, found in gains.items()]
     means = [None if None in column else float(np.mean(column)) for column in zip(*gains.values(), strict=True)]

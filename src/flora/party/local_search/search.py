@@ -1,11 +1,12 @@
 """Local HPO on one party's rows: line 3 of the paper's algorithm.
 
 A search is a function of the rows, the plan and the party's name; with a budget of time its length is not, but each
-trial of it still is. It keeps its trials in an Optuna storage file and
-writes each one whole, so that a killed search goes on where it stopped and ends with the very same trials.
+trial of it still is. It keeps its trials in an Optuna storage file and writes each one whole, so that a killed search
+goes on where it stopped and ends with the very same trials.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from flora.core.workers import Map, one_by_one
@@ -13,11 +14,12 @@ from flora.errors import FloraError, InputError
 from flora.models.family import ModelFamily
 from flora.models.rows import Rows
 from flora.party.local_search.finals import finals
-from flora.party.local_search.folds import Tried, folds_of, try_configs
-from flora.party.local_search.race import FINAL, SHARP, race_folds
+from flora.party.local_search.folds import Fold, Tried, folds_of, try_configs
+from flora.party.local_search.race import FINAL, SHARP, Leader, race_folds
 from flora.party.local_search.study import Study
 from flora.problem.path import Path, along, path_of
 from flora.problem.plan import SearchPlan
+from flora.problem.space import Config
 from flora.problem.trials import MOST_TRIALS, PartyTrials
 
 Progress = Callable[[str, int, int], None]  # party, trials done, trials asked for
@@ -49,6 +51,7 @@ def search_locally(
         progress: Is told after each trial.
     """
     folds = folds_of(rows, plan, party, "search")
+    fits = _Fits(rows, plan, family, party, spread, folds)
     path = path_of(plan, family.passes_through)
     searched = path.rest(plan.space) if path else plan.space
     _check_length(plan, path)
@@ -59,25 +62,45 @@ def search_locally(
         for number in range(study.count, plan.trials):
             if number and plan.seconds is not None and study.seconds >= plan.seconds:
                 break
-            configs = along(study.propose(number), path)
             leader = study.leader(first, rules) if plan.race else None
-            name = (party, "trial", number)
-            tried = try_configs(family, configs, rows, folds[:first], plan, name, spread, leader)
+            tried = fits.tried(number, along(study.propose(number), path), folds[:first], leader)
             study.add(tried if number == 0 else tried.led_by_its_best())
             progress(party, study.count, plan.trials)
         outcomes = study.tried(plan.trials)
         if first < len(folds):
-
-            def further(number: int, known: Tried) -> Tried:
-                lacking = {k: folds[k] for k in range(len(known.fold_losses), len(folds))}
-                configs, name = [one.config for one in known.apart()], (party, "trial", number)
-                return try_configs(family, configs, rows, lacking, plan, name, spread)
-
-            outcomes = finals(outcomes, first, len(folds), study.kept(further))
+            outcomes = finals(outcomes, first, len(folds), study.kept(fits.further))
         found = study.party_trials(outcomes, len(rows))
     if not found.trials:
         raise FloraError(f"party {party!r}: every trial failed, the first with {study.first_failure}")
     return found if plan.send is None else found.keep_best(plan.send)
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """The fits of a search: each trial has seeds of its own, whenever it is measured."""
+
+    rows: Rows
+    plan: SearchPlan
+    family: ModelFamily
+    party: str
+    spread: Map
+    folds: Sequence[Fold]
+
+    def tried(
+        self,
+        number: int,
+        configs: Sequence[Config],
+        folds: Mapping[int, Fold] | Sequence[Fold],
+        leader: Leader | None = None,
+    ) -> Tried:
+        """Return what came of a trial on some of the folds."""
+        name = (self.party, "trial", number)
+        return try_configs(self.family, configs, self.rows, folds, self.plan, name, self.spread, leader)
+
+    def further(self, number: int, known: Tried) -> Tried:
+        """Return what came of a trial on the folds that it has not been measured on."""
+        lacking = {k: self.folds[k] for k in range(len(known.fold_losses), len(self.folds))}
+        return self.tried(number, [one.config for one in known.apart()], lacking)
 
 
 def _check_length(plan: SearchPlan, path: Path | None) -> None:

@@ -99,6 +99,28 @@ def add_arguments(parser: Any) -> None:
     add_search(parser)
     add_jobs(parser)
     add_surface(parser)
+    _add_answer(parser)
+    parser.add_argument(
+        "--engine",
+        choices=list(ENGINES),
+        default=ENGINE,
+        help="how parties of this machine are asked (%(default)s)",
+    )
+    parser.add_argument(
+        "--given",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="files of an exchange before: what is in them is not asked for again, and the training follows",
+    )
+    _add_network(parser)
+    parser.add_argument("--out", type=Path, default=Path("flora-run"), help="the folder of the run (%(default)s)")
+    add_json(parser)
+
+
+def _add_answer(parser: Any) -> None:
+    """Add what the answer rests on, and what may be known of the parties' pairs."""
     add_confirm(parser)
     parser.add_argument(
         "--trainings",
@@ -124,23 +146,6 @@ def add_arguments(parser: Any) -> None:
         metavar="E",
         help="with --private, from 20 parties on: so much the search's sums may tell of any one party (any)",
     )
-    parser.add_argument(
-        "--engine",
-        choices=list(ENGINES),
-        default=ENGINE,
-        help="how parties of this machine are asked (%(default)s)",
-    )
-    parser.add_argument(
-        "--given",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="files of an exchange before: what is in them is not asked for again, and the training follows",
-    )
-    _add_network(parser)
-    parser.add_argument("--out", type=Path, default=Path("flora-run"), help="the folder of the run (%(default)s)")
-    add_json(parser)
 
 
 def _add_network(parser: Any) -> None:

@@ -183,6 +183,8 @@ def test_replies_are_checked_before_they_are_merged() -> None:
     foreign = PartyTrials("a", 50, SVM_SPACE, "accuracy", (Trial(dict(SVM_SPACE.default), 0.1),))
     with pytest.raises(TrialsError, match="party 'a' sent trials of another space or scoring"):
         drive(single_shot(REQUEST), fake(trials=foreign))
+    with pytest.raises(TrialsError, match=f"party 'a' sent trials of 'other', asked for is '{REQUEST.family}'"):
+        drive(single_shot(REQUEST), fake(trials=replace(foreign, family="other")))
 
 
 @pytest.mark.parametrize(

@@ -241,6 +241,8 @@ def _schema(reply: DescribeReply) -> Schema:
 
 def _checked(trials: PartyTrials, plan: SearchPlan) -> PartyTrials:
     """Return a party's trials, checked to be what was asked for."""
+    if trials.family not in (None, plan.family):
+        raise TrialsError(f"party {trials.party!r} sent trials of {trials.family!r:.80}, asked for is {plan.family!r}")
     if trials.space.digest != plan.space.digest or trials.scoring != plan.scoring:
         raise TrialsError(f"party {trials.party!r} sent trials of another space or scoring ({trials.scoring})")
     if trials.positive != plan.positive:

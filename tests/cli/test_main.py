@@ -226,6 +226,21 @@ class TestWholeRuns:
         alone = flora("tune", *files[:2], "--target", "kind", *QUICK, "--out", tmp_path / "no")[2]
         assert "party 'south': 2 problems in the table:\n" in alone
 
+    def test_problems_fit_the_terminal(self, flora: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        table = two_moons(60, 3)
+        names = {name: [f"{name} {k}" for k in range(60)] for name in ("name", "street")}
+        table.assign(**names).to_csv(tmp_path / "a.csv", index=False)
+        asked = ("schema", tmp_path / "a.csv", "--target", "kind", "--out", tmp_path / "a.json")
+        code, _, piped = flora(*asked)
+        assert (code, len(piped.splitlines())) == (2, 4)
+        monkeypatch.setenv("COLUMNS", "60")
+        monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+        code, _, shown = flora(*asked)
+        assert code == 2
+        assert shown.startswith("flora: error: 2 problems in the table:\n")
+        assert max(map(len, shown.splitlines())) <= 60
+        assert sorted(shown.replace("─", "").split()) == sorted(piped.split())
+
     def test_tables_as_europe_writes_them(self, flora: Run, tmp_path: Path) -> None:
         for seed, name in enumerate(("nord", "west")):
             table = two_moons(60 + seed, seed).assign(

@@ -77,7 +77,7 @@ class TestEvaluate:
         assert code == 0
         right = np.mean(load(run).predict(table) == table["kind"])
         assert f"{right:.4f} ±" in printed
-        assert "Rows by true class" in printed
+        assert "Rows by true class (down) and predicted class\n" in printed  # wider than its table
         assert "Calibration: expected error" in printed
         document = json.loads(flora("evaluate", run, new, "--json")[1])
         assert {figure["scoring"] for figure in document["figures"]} >= {"accuracy", "balanced_accuracy", "roc_auc"}

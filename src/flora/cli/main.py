@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from flora.core.naming import nearest
 from flora.core.rules import MOST_TEXT, one_line
@@ -81,7 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parsed = _parsed(typed)
         document = import_module(COMMANDS[parsed.command][0]).run(parsed)
     except InputError as error:
-        print(f"flora: error: {_shown(error)}", file=sys.stderr)
+        if not _fitted(error):
+            print(f"flora: error: {_shown(error)}", file=sys.stderr)
         return 2
     except FloraError as error:
         print(f"flora: {_shown(error)}", file=sys.stderr)
@@ -130,6 +131,20 @@ def _refuse(parser: argparse.ArgumentParser, command: str, word: str) -> NoRetur
 def _shown(error: FloraError) -> str:
     """Return an error's text as it may be printed: it may quote what somebody else wrote."""
     return "\n".join(map(one_line, str(error).split("\n")))
+
+
+def _fitted(error: InputError) -> bool:
+    """Print an error that is a table as wide as the terminal is; say whether it was one, and there is a terminal."""
+    table: Any = getattr(error, "table", error)
+    if not hasattr(table, "cells") or not sys.stderr.isatty():
+        return False
+    from flora.cli.printing import note, show_cells
+
+    note(f"flora: error: {table.title}")
+    show_cells(table.cells)
+    if table.more:
+        note(table.more)
+    return True
 
 
 def _refused_place(error: OSError) -> str:

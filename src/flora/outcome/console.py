@@ -49,13 +49,13 @@ def progress_bars(parties: Sequence[str], console: Console) -> "Iterator[Report]
 
 def show_result(result: Result, console: Console, aside: Console | None = None) -> None:
     """Print the answer: the config, what each party gains, and the verdict; notes go to ``aside`` where it is given."""
-    console.print(whole(_configs(result), console.width))
+    _show(_configs(result), console)
     if result.private is None:
-        console.print(whole(_parties(result), console.width))
+        _show(_parties(result), console)
     else:
         console.print(f"Private search: {private_words(result)}", highlight=False, soft_wrap=True)
     if result.candidates:
-        console.print(whole(_candidates(result), console.width))
+        _show(_candidates(result), console)
     for words in filter(None, (grown_words(result), behind_words(result), edge_words(result))):
         console.print(f"note: {escape(words)}", highlight=False, soft_wrap=True)
     far = [(party.name, party.measured) for party in result.parties if party.measured and party.measured.disagrees]
@@ -64,6 +64,13 @@ def show_result(result: Result, console: Console, aside: Console | None = None) 
     for note in result.notes:
         (aside or console).print(f"note: {escape(note)}", highlight=False, soft_wrap=True)
     console.print(_verdict(result), highlight=False, soft_wrap=True)
+
+
+def _show(table: Table, console: Console) -> None:
+    """Print a table below its title, which may be wider than the table is."""
+    console.print(f"[italic]{table.title}[/italic]", highlight=False)
+    table.title = None
+    console.print(whole(table, console.width))
 
 
 def _configs(result: Result) -> Table:
@@ -148,11 +155,11 @@ def show_evaluation(found: "Evaluation", console: Console) -> None:
         error = "" if figure.error is None else f" ± {figure.error:.4f}"
         asked = found.positive if figure.scoring in OF_ONE_CLASS else None
         scores.add_row(escape(scoring_words(figure.scoring, asked)), f"{figure.score:.4f}{error}")
-    console.print(whole(scores, console.width))
+    _show(scores, console)
     if found.confusion:
-        console.print(whole(_confusion(found), console.width))
+        _show(_confusion(found), console)
     if found.calibration:
-        console.print(_calibration(found))
+        _show(_calibration(found), console)
     if found.in_training:
         known = found.in_training
         value = f"{known.score:.4f} ± {known.standard_error:.4f}, the default {known.default_score:.4f}"

@@ -36,14 +36,23 @@ class Problem:
         return cls(column, str(error), "mend it")
 
 
+class SeveralError(DataError):
+    """What is wrong, as a table: its text is as wide as it must be; ``cells`` are for whoever knows the screen."""
+
+    def __init__(self, rows: Sequence[tuple[str, ...]], header: tuple[str, ...], where: str) -> None:
+        self.cells = (header, *(tuple(map(one_line, row)) for row in rows[:MOST_SHOWN]))
+        self.title = f"{len(rows)} problem{'s' * (len(rows) > 1)} in {where}:"
+        self.more = f"... and {len(rows) - MOST_SHOWN} more" if len(rows) > MOST_SHOWN else ""
+        super().__init__("\n".join(filter(None, (self.title, *_beside(self.cells), self.more))))
+
+
 class UnfitError(DataError):
     """Columns that cannot be used: a line for one, a table for several."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
-        one = problems[0]
-        super().__init__(
-            _line(one) if len(problems) == 1 else _table([(each.column, each.what, each.advice) for each in problems])
-        )
+        rows = [(each.column, each.what, each.advice) for each in problems]
+        self.table = SeveralError(rows, HEADER, "the table") if len(problems) > 1 else None
+        super().__init__(str(self.table) if self.table else _line(problems[0]))
         self.problems = tuple(problems)
 
 
@@ -67,16 +76,14 @@ def refused_together(errors: Mapping[str, DataError]) -> DataError | None:
         names, problem = merged[0]
         return DataError(f"parties {some_of(names)}: {_line(problem)}")
     rows = [(some_of(names), each.column, each.what, each.advice) for names, each in merged]
-    return DataError(_table(rows, ("party", *HEADER), "the parties' tables"))
+    return SeveralError(rows, ("party", *HEADER), "the parties' tables")
 
 
 def _line(problem: Problem) -> str:
     return one_line(f"column {problem.column!r}: {problem.what}; {problem.advice}")
 
 
-def _table(rows: Sequence[tuple[str, ...]], header: tuple[str, ...] = HEADER, where: str = "the table") -> str:
-    shown = [header, *(tuple(map(one_line, row)) for row in rows[:MOST_SHOWN])]
-    widths = [max(len(row[k]) for row in shown) for k in range(len(header) - 1)]
-    lines = ["  ".join((*map(str.ljust, row, widths), row[-1])).rstrip() for row in shown]
-    more = [f"... and {len(rows) - MOST_SHOWN} more"] if len(rows) > MOST_SHOWN else []
-    return "\n".join([f"{len(rows)} problem{'s' * (len(rows) > 1)} in {where}:", *lines, *more])
+def _beside(cells: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return a table's lines, with its columns below each other."""
+    widths = [max(len(row[k]) for row in cells) for k in range(len(cells[0]) - 1)]
+    return ["  ".join((*map(str.ljust, row, widths), row[-1])).rstrip() for row in cells]

@@ -78,6 +78,15 @@ def test_what_would_settle_a_gain_is_what_would_show_it(plain: Result) -> None:
     assert "hardly settle" in settle_words(compared(plain, 0.0210, folds=10))  # there were as many already
 
 
+def test_trainings_settle_nothing_of_a_study_whose_model_nobody_named(plain: Result) -> None:
+    """A CSV file says no family: ``flora aggregate`` has no --trainings."""
+    predicted = Verdict(Gain(0.01, 0.01), "predicted", 75)
+    unsure = replace(plain, family="svm", verdict="keep-defaults", grade="not shown", evidence=Grounds.of(predicted))
+    assert settle_words(unsure).endswith("--trainings 11.")
+    words = "Measurements of both configs at every party, on the same folds, would settle it."
+    assert settle_words(replace(unsure, family=None)) == words
+
+
 def test_models_that_are_no_better_than_a_guess_are_told_as_such(plain: Result) -> None:
     verdict = Verdict(Gain(0.03, 0.01, 10), "trained", 1, Gain(0.01, 0.01, 4))
     score = ModelScore(0.512, 0.02, 5, 0.49, 0.5)

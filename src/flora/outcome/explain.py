@@ -12,6 +12,9 @@ from flora.program.result import Result
 MORE_FOLDS = 10  # that are proposed to settle a gain: yet more of the same rows tell no more
 MOST_TIMES = 10  # the rows, as far as a number of them is said
 
+TRAINED_BOTH = "Federated trainings of both configs would settle it: --trainings 11."
+MEASURED_BOTH = "Measurements of both configs at every party, on the same folds, would settle it."  # a study's CSV
+
 MEANINGS = {
     ("use", "shown"): "A gain is shown: chance alone would show as much in at most 5 of 100 runs.",
     ("use", "likely"): "A gain is likely, but not shown: chance alone would show as much in up to 20 of 100 runs.",
@@ -80,7 +83,7 @@ def settle_words(result: Result) -> str:
     if result.evidence is None or result.grade == "shown" or same_as_default(result) or result.evidence.gain <= 0:
         return ""
     if result.evidence.basis != "trained":
-        return "Federated trainings of both configs would settle it: --trainings 11."
+        return TRAINED_BOTH if result.family else MEASURED_BOTH
     if not result.evidence.learns:
         return "More rows, or columns that tell more, would."
     done = len(result.trainings)

@@ -82,7 +82,8 @@ def run(parsed: Namespace) -> dict[str, Any]:
     options.run.write_csv(to_csv(_lines(answers)))
     if not options.run.json:
         for basis, found in lines.items():
-            show_calibration(TITLES[basis], found, wide_console())
+            if found:  # the trainings of the first are made without --stored alone
+                show_calibration(TITLES[basis], found, wide_console())
     return {
         "benchmark": "calibration",
         "cells": _lines(answers),

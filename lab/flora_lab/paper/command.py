@@ -31,7 +31,7 @@ from flora_lab.paper.searches import searches_of
 from flora_lab.paper.show import show
 from flora_lab.paper.stored import EXPERIMENT
 from flora_lab.pieces import Bench, compute_missing, missing
-from flora_lab.tables import to_csv
+from flora_lab.tables import to_csv, wide_console
 
 Document = dict[str, Any]
 
@@ -129,7 +129,7 @@ def run(parsed: Namespace) -> Document:
             documents = [make() for make in tables]
     if not options.run.json:
         for document in documents:
-            show(document, Console())
+            show(document, wide_console())
     options.run.write_csv(to_csv([line for document in documents for line in _lines(document)]))
     if options.markdown:
         named = [document["table"] for document in documents]
@@ -159,7 +159,7 @@ def _costs(options: PaperOptions) -> Document:
         cells.setdefault(bench.protocol.name, {}).update(dict.fromkeys(within))
     found = {name: costs_of(list(each), benches[name]) for name, each in cells.items()}
     if not options.run.json:
-        show_costs(found, Console())
+        show_costs(found, wide_console())
     return {"costs": {name: [asdict(cost) for cost in each] for name, each in found.items()}}
 
 

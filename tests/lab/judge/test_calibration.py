@@ -45,6 +45,8 @@ def test_what_parties_measured_needs_no_training(tmp_path: Path, capsys: pytest.
     [crossed] = document["families"]["crossed"]
     assert (crossed["cells"], crossed["datasets"], crossed["true"]) == (10, 2, pytest.approx(line["true"]))
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 1 + 2 + 10
+    assert calibration("--results", tmp_path, "--stored") == 0
+    assert capsys.readouterr().out.count("Stated against true gains") == 2  # none of trainings that nobody made
     assert calibration("--results", tmp_path, "--stored", "--family", "hgb") == 2
     assert "has none of the cells that were asked for" in capsys.readouterr().err
 

@@ -108,6 +108,7 @@ def test_cost_times_a_few_fits_and_computes_nothing(paper: Paper, small_data: Pa
     assert not (small_data / "results").exists()
     assert paper("svm", "--dataset", "sonar", *SMALL)[0] == 0
     again = json.loads(paper("svm", "--dataset", "sonar", *SMALL, "--cost", "--json")[1])["costs"]["T3-k2-c3-r2"]
+    assert "…" not in paper("svm", "--dataset", "sonar", *SMALL, "--cost")[1]  # no number is cut
     assert all(cost["recorded"] == cost["pieces"] for cost in again)
     took = Store.of(small_data / "results", "seconds", "paper-T3-k2-c3-r2")
     assert sum(cost["seconds"] for cost in again) == pytest.approx(sum(took.read(n)["seconds"] for n in took.names()))

@@ -24,12 +24,19 @@ from tests.conftest import two_moons
 
 TEN = Protocol(trials=1, folds=10)
 EXACT = [  # baselines that come out to the printed digit
-    *(("svm", name) for name in ("sonar", "heart-statlog", "oil-spill", "pc3")),
-    *(("mlp", name) for name in ("sonar", "heart-statlog", "oil-spill", "pc3", "pollen")),
+    *(("svm", name) for name in ("sonar", "heart-statlog", "oil-spill", "pc3", "pollen")),
+    *(("mlp", name) for name in ("sonar", "heart-statlog", "oil-spill", "pc3", "pollen", "electricity")),
     ("hgb", "sonar"),
     ("hgb", "heart-statlog"),
 ]
-OTHERWISE = {"oil-spill": 65.55, "pc3": 61.32}  # of HGB: its trees have changed since
+OTHERWISE = {  # of HGB: its trees have changed since. MLP's on EEG: models that have learnt nothing
+    ("hgb", "oil-spill"): 65.55,
+    ("hgb", "pc3"): 61.32,
+    ("hgb", "pollen"): 49.82,
+    ("hgb", "eeg-eye-state"): 90.01,
+    ("hgb", "electricity"): 87.79,
+    ("mlp", "eeg-eye-state"): 50.00,
+}  # SVM's on EEG takes minutes, and is in neither
 
 
 def baseline(family: str, dataset: str, data: Path) -> float:
@@ -43,9 +50,10 @@ def test_a_baseline_is_the_papers_to_the_printed_digit(family: str, dataset: str
     assert baseline(family, dataset, paper_data) == COMPARISON[family][dataset].baseline
 
 
-@pytest.mark.parametrize(("dataset", "ours"), OTHERWISE.items())
-def test_hgb_has_other_trees_today_where_classes_are_unequal(dataset: str, ours: float, paper_data: Path) -> None:
-    assert baseline("hgb", dataset, paper_data) == ours != COMPARISON["hgb"][dataset].baseline
+@pytest.mark.parametrize(("cell", "ours"), OTHERWISE.items())
+def test_a_baseline_that_is_not_the_papers_is_named(cell: tuple[str, str], ours: float, paper_data: Path) -> None:
+    family, dataset = cell
+    assert baseline(family, dataset, paper_data) == ours != COMPARISON[family][dataset].baseline
 
 
 ESTIMATORS = {

@@ -108,8 +108,9 @@ def predicted_verdict(surface: LossSurface, space: SearchSpace, config: Config, 
 def tried_configs(trials: Sequence[PartyTrials]) -> int:
     """Return how many configs beside the default the parties have tried."""
     space = trials[0].space
-    tried = {tuple(space.encode([trial.config])[0]) for party in trials for trial in party.trials}
-    return len(tried - {tuple(space.encode([space.default])[0])})
+    points = (space.encode([trial.config for trial in party.trials]) for party in trials)
+    tried = {point.tobytes() for of_party in points for point in of_party}
+    return len(tried - {space.encode([space.default]).tobytes()})
 
 
 def gamma(trials: Sequence[PartyTrials]) -> float | None:

@@ -139,3 +139,21 @@ def test_a_run_that_is_driven_elsewhere_is_followed_by_what_its_aggregator_says(
     assert [line for line in lines if line.startswith("train")][-1] == "training 5 of 11"
     assert progress.stage.count == 4  # trainings done, of 11
     assert [stage.name for stage in progress.past] == ["describe", "search", "confirm"]
+
+
+def test_a_search_with_a_budget_of_seconds_ends_with_it() -> None:
+    began = time.monotonic() - 5
+    stage = Stage("search", "search", 800, {"a": 4, "b": 4}, began, budget=8.0)
+    assert stage.left is not None
+    assert 0 < stage.left <= 3
+    assert Stage("search", "search", 800, {"a": 4}, began, budget=4.0).left is None
+    assert Stage("search", "search", 800, {"a": 4}, began).left > 100  # type: ignore[operator]
+
+
+def test_a_run_with_a_budget_knows_it() -> None:
+    budgets = set()
+    progress = RunProgress(["a", "b"], lambda stage: budgets.add((stage.name, stage.budget)))
+    gates = [Gate(Party(name, Table(two_moons(50, 1), "kind"), None)) for name in progress.parties]
+    request = Request(family="svm", trials=2, folds=2, confirm=0, trainings=1, seconds=30.0)
+    drive(single_shot(request), progress.asking(in_process(gates)))
+    assert {("search", 60.0), ("train", None)} <= budgets

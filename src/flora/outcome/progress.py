@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, Task, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
 from flora.core.workers import Map
 from flora.problem.messages import Confirm, Reply, Search, Step, Train
@@ -50,6 +51,7 @@ class Stage:
     passes: int = 1  # of the training under way: how often it goes through its iterations
     passed: int = 0
     iterations: tuple[int, int] = (0, 0)  # of the pass under way: done, and at most; 0, if nobody knows
+    budget: float | None = None  # the seconds that it may take, where somebody said so
 
     @property
     def count(self) -> int:
@@ -81,10 +83,13 @@ class Stage:
 
     @property
     def left(self) -> float | None:
-        """The seconds that are left, by what was done so far; None where nobody can say."""
+        """The seconds that are left, by what was done so far and the budget; None where nobody can say."""
         if self.seconds is not None or not self.total or not 0 < self.reached < self.total:
             return None
-        return self.taken * (self.total - self.reached) / self.reached
+        by_counts = self.taken * (self.total - self.reached) / self.reached
+        if self.budget is None:
+            return by_counts
+        return min(by_counts, self.budget - self.taken) if self.taken < self.budget else None
 
 
 def iterations(done: int, most: int) -> str:
@@ -173,7 +178,9 @@ class RunProgress:
             return
         self.plan = step.plan if isinstance(step, Search) else self.plan  # of a private search nobody looks at pairs
         total = (len(step.configs) + 1) * len(self.parties) if isinstance(step, Confirm | ConfirmPrivately) else None
-        self._enter(Stage(step.name, WORDS.get(step.name, step.name), total))
+        seconds = step.plan.seconds if isinstance(step, Search) else None
+        budget = None if seconds is None else seconds * len(self.parties)  # at most: jobs let parties search at once
+        self._enter(Stage(step.name, WORDS.get(step.name, step.name), total, budget=budget))
 
     def _now_inside(self) -> None:
         """Take over what the first party says that is furthest; where all are back at the start, a pass has ended."""
@@ -223,17 +230,24 @@ def run_progress(parties: Sequence[str], console: Console, *, quiet: bool = Fals
             yield found
 
 
+class _WhatIsLeft(TimeRemainingColumn):
+    """What is left by the counts; nothing where a budget of seconds ends a search before its trials do."""
+
+    def render(self, task: Task) -> Text:
+        return super().render(task) if task.fields["budget"] is None else Text()
+
+
 @contextmanager
 def _bars(parties: Sequence[str], console: Console) -> Iterator[RunProgress]:
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console) as bars:
+    with Progress(*columns, _WhatIsLeft(), console=console) as bars:
         tasks: dict[tuple[str, str], int] = {}
 
         def bar(stage: Stage, party: str, done: float, total: int | None, count: str = "") -> None:
             key = (f"{stage.began}", party)
             if key not in tasks:
                 words = f"{stage.words} at {escape(party)}" if party else stage.words
-                tasks[key] = bars.add_task(words, total=total, count="")
+                tasks[key] = bars.add_task(words, total=total, count="", budget=stage.budget)
             said = count or (f"{done:g}/{total}" if total else "")
             bars.update(tasks[key], completed=done, total=total, count=said)  # type: ignore[arg-type]
             if not party:  # trainings share a bar

@@ -164,8 +164,9 @@ def run(parsed: Namespace) -> dict[str, Any]:
     """Recommend one config from files of trials and, where parties have measured candidates, their answers."""
     options = options_of(AggregateOptions, parsed)
     paths = files_in(options.files)
-    letters = [read_reply_file(path) for path in paths if is_reply(path)]
-    trials = tuple(options.csv.trials([path for path in paths if not is_reply(path)]))
+    replies = [path for path in paths if is_reply(path)]
+    letters, others = [read_reply_file(path) for path in replies], set(replies)
+    trials = tuple(options.csv.trials([path for path in paths if path not in others]))
     check_copies(trials)
     box = SearchSpace.from_json(read_space(options.inside)) if options.inside else None
     if box is not None and (letters or options.propose is not None):

@@ -3,11 +3,13 @@
 import gzip
 import json
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from tests.cli.conftest import Run
 from tests.cli.test_main import refused
@@ -126,3 +128,15 @@ def test_a_file_under_two_names_does_not_count_twice(flora: Run, space: Path, tm
     copy = tmp_path / "b.csv"
     copy.write_bytes(file.read_bytes())
     refused(flora("aggregate", file, copy, "--space", space), "'a' and 'b' have the very same 30 trials", "two names")
+
+
+def test_a_terminal_shows_at_once_what_is_being_done(
+    flora: Run, space: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [study(tmp_path / f"{name}.csv", 3.0 + k) for k, name in enumerate("ab")]
+    code, _, err = flora("aggregate", *files, "--space", space)
+    assert (code, err) == (0, "")
+    terminal = Console(file=StringIO(), force_terminal=True, width=120)
+    monkeypatch.setattr("flora.cli.aggregate.messages", terminal)
+    assert flora("aggregate", *files, "--space", space)[0] == 0
+    assert "the loss surface of 2 parties with 60 trials" in terminal.file.getvalue()  # type: ignore[attr-defined]

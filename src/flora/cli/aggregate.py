@@ -184,8 +184,11 @@ def run(parsed: Namespace) -> dict[str, Any]:
         confirm=options.propose or (len(letters) and Request.confirm),
         trainings=0,
     )
+    pairs = sum(len(party.trials) for party in trials)
+    words = f"the loss surface of {len(trials):,} {'party' if len(trials) == 1 else 'parties'} with {pairs:,} trials"
     try:
-        outcome = _outcome(CarriedFiles(trials, tuple(letters)), request, box)
+        with messages.status(words):  # in a terminal alone: of thousands of parties it takes a while
+            outcome = _outcome(CarriedFiles(trials, tuple(letters)), request, box)
     except NotAnsweredError as waiting:
         return _proposed(waiting.step, options)
     return _finished(outcome, request, options)

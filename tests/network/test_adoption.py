@@ -32,7 +32,7 @@ participants:
   - {{name: lead@example.org, type: admin, org: hub, role: lead}}
 builders:
   - {{path: nvflare.lighter.impl.workspace.WorkspaceBuilder, args: {{template_file: [master_template.yml]}}}}
-  - {{path: nvflare.lighter.impl.static_file.StaticFileBuilder, args: {{config_folder: config, scheme: grpc}}}}
+  - {{path: nvflare.lighter.impl.static_file.StaticFileBuilder, args: {{config_folder: config{scheme}}}}}
   - {{path: nvflare.lighter.impl.cert.CertBuilder}}
   - {{path: nvflare.lighter.impl.signature.SignatureBuilder}}
 """
@@ -49,10 +49,10 @@ def started() -> Iterator[Started]:
         process.wait()
 
 
-@pytest.fixture
-def stock(tmp_path: Path) -> Path:
+@pytest.fixture(params=[", scheme: grpc", ""], ids=["grpc", "as NVFlare has it"])
+def stock(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The folder of the workspaces that NVFlare's own command has made."""
-    (tmp_path / "project.yml").write_text(PROJECT.format(port=port_of_its_own()))
+    (tmp_path / "project.yml").write_text(PROJECT.format(port=port_of_its_own(), scheme=request.param))
     command = [str(Path(sys.executable).parent / "nvflare"), "provision", "-p", "project.yml", "-w", "made"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     for file in (tmp_path / "made").rglob("localhost/local/resources.json.default"):  # its jobs are this test's alone

@@ -17,6 +17,7 @@ HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A
 KIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,252}")  # of a party, a host, or a user of NVFlare's
 RESERVED = {AGGREGATOR, SCIENTIST, AUTHORITY, "server", "admin"}
 SCHEMES = ("grpc", "tcp")
+ALL_SCHEMES = (*SCHEMES, "http")  # the last is NVFlare's own default, in a network that it runs already
 ROLES = ("party", AGGREGATOR, SCIENTIST)
 MOST_PARTIES = 1000
 MARK = "flora-kit.json"
@@ -41,7 +42,7 @@ class Consortium:
             raise InputError(f"aggregator: the host name that the parties dial, got {self.aggregator!r:.80}")
         if not isinstance(self.port, int) or isinstance(self.port, bool) or not 0 < self.port < 65536:
             raise InputError(f"port: a whole number from 1 to 65535, got {self.port!r:.80}")
-        if not isinstance(self.scheme, str) or self.scheme not in SCHEMES:
+        if not isinstance(self.scheme, str) or self.scheme not in ALL_SCHEMES:
             raise InputError(f"scheme: must be one of {list(SCHEMES)}, got {self.scheme!r:.80}")
         self._check_parties()
 
@@ -82,9 +83,12 @@ class Consortium:
             words = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(one_line(f"{path}: not a YAML file ({words:.200})")) from error
         try:
-            return cls.from_document(document)
+            found = cls.from_document(document)
+            if found.scheme not in SCHEMES:
+                raise InputError(f"scheme: must be one of {list(SCHEMES)}, got {found.scheme!r}")
         except InputError as error:
             raise InputError(one_line(f"{path}: {error}")) from error
+        return found
 
     @classmethod
     def from_document(cls, document: Any) -> Self:

@@ -51,6 +51,15 @@ def test_a_site_keeps_its_settings_and_lets_one_class_and_no_log_through(tmp_pat
     assert (kit.name, kit.consortium.aggregator, kit.consortium.port) == ("site-1", "hub.org", 8002)
 
 
+def test_a_network_over_http_as_nvflare_makes_it_unasked_is_adopted(tmp_path: Path) -> None:
+    server = {"name": "stock", "service": {"target": "hub.org:8002", "scheme": "http"}, "identity": "hub.org"}
+    adopt(workspace(tmp_path / "site", "fed_client.json", {**CLIENT, "servers": [server]}))
+    user = {"admin": {**ADMIN["admin"], "scheme": "http"}}
+    adopt(workspace(tmp_path / "user", "fed_admin.json", user), ("site-1",))
+    for folder, role in (("site", "party"), ("user", "scientist")):
+        assert Kit.open(tmp_path / folder, role).consortium.scheme == "http"
+
+
 def test_a_sites_processes_show_each_other_their_certificate(tmp_path: Path) -> None:
     site = workspace(tmp_path / "site", "fed_client.json", CLIENT)
     adopt(site)

@@ -22,7 +22,7 @@ GOOD: dict[str, Any] = {"name": "hearts", "aggregator": "flora.example.org", "pa
         ({"aggregator": "-x.org"}, "aggregator: the host name"),
         ({"port": 0}, "port: a whole number from 1 to 65535, got 0"),
         ({"port": True}, "port: a whole number"),
-        ({"scheme": "http"}, "scheme: must be one of"),
+        ({"scheme": "ftp"}, "scheme: must be one of"),
         ({"parties": []}, "a consortium has 1 to 1000 parties, got 0"),
         ({"parties": "north"}, "parties: a list of names, got 'north'"),
         ({"parties": ["../x"]}, "parties: a name is of letters"),
@@ -50,6 +50,7 @@ def test_what_must_be_there_is_named(field: str) -> None:
         ("- a", "a consortium is a mapping"),
         ("", "is a mapping"),
         ("name: " + "[" * 3000, "nested more than 8 deep"),
+        (json.dumps({**GOOD, "scheme": "http"}), r"scheme: must be one of \['grpc', 'tcp'\]"),  # adopted kits alone
     ],
 )
 def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str, message: str) -> None:

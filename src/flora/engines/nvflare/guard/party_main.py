@@ -13,7 +13,7 @@ from flora.engines.nvflare.guard import seams
 from flora.engines.nvflare.guard.alarm import Alarm
 from flora.engines.nvflare.guard.orders import order_refusal
 from flora.engines.nvflare.guard.rules import PartyGuard
-from flora.engines.nvflare.run.lean import do_without, load_pandas
+from flora.engines.nvflare.run.lean import HTTP, do_with, do_without, load_pandas
 
 RUN = "run"
 GRACE = 0.5  # seconds for the last messages of a run; its answers have arrived before, and all wait for its end
@@ -22,6 +22,8 @@ GRACE = 0.5  # seconds for the last messages of a run; its answers have arrived 
 def install(workspace: str, run: str = "") -> None:
     """Put the guard in the way of this process's cell. The kit says whose it is; without a kit nothing starts."""
     kit = Kit.open(Path(workspace), "party")
+    if kit.consortium.scheme == "http":  # in a network that NVFlare runs
+        do_with(HTTP)
     alarm = Alarm(kit)
     seams.watch_cells(PartyGuard(kit.name, kit.consortium.aggregator, run), alarm)
     if run:

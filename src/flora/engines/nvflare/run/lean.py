@@ -5,8 +5,9 @@ They hold a tenth of a party's memory. An import of one that is left out fails, 
 
 import sys
 
+HTTP = "aiohttp"  # NVFlare's driver for HTTP; a consortium of ours has gRPC or plain TLS
 UNUSED = (
-    "aiohttp",  # NVFlare's drivers for HTTP; a consortium has gRPC or plain TLS
+    HTTP,
     "charset_normalizer",  # NumPy's reader of Fortran, which SciPy loads in passing
     "rich",  # scikit-learn's progress bars
     "pygments",  # colours of Mako's errors; Alembic brings Mako, and Optuna's storage Alembic
@@ -18,6 +19,12 @@ def do_without() -> None:
     """Leave these packages out, for as long as this process lives."""
     for name in UNUSED:
         modules.setdefault(name, None)
+
+
+def do_with(name: str) -> None:
+    """Let a package that was left out be loaded after all."""
+    if name in modules and modules[name] is None:
+        del modules[name]
 
 
 def load_pandas() -> None:

@@ -6,7 +6,7 @@ search says is in :mod:`flora.problem.private_messages`.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from flora.core.codec import FLAT
 from flora.core.rules import Amount, Measure, Name, Sentence, Share, Total, check
@@ -110,9 +110,7 @@ class Train:
 
 
 Step = Describe | Search | Confirm | Certify | Train | SearchPrivately | Survey | ConfirmPrivately
-STEPS: dict[str, type[Step]] = {
-    step.name: step for step in (Describe, Search, Confirm, Certify, Train, SearchPrivately, Survey, ConfirmPrivately)
-}
+STEPS: dict[str, type[Step]] = {step.name: step for step in get_args(Step)}
 
 
 @dataclass(frozen=True)
@@ -213,16 +211,7 @@ Reply = (
     | SurveyReply
     | ConfirmPrivatelyReply
 )
-REPLIES: dict[str, type[Reply]] = {  # which reply goes with which step
-    "describe": DescribeReply,
-    "search": SearchReply,
-    "confirm": ConfirmReply,
-    "certify": CertifyReply,
-    "train": TrainReply,
-    "search-privately": SearchPrivatelyReply,
-    "survey": SurveyReply,
-    "confirm-privately": ConfirmPrivatelyReply,
-}
+REPLIES: dict[str, type[Reply]] = dict(zip(STEPS, get_args(Reply), strict=True))  # to the steps, in their order
 
 
 def _check_own(party: str, *parts: Any) -> None:

@@ -14,6 +14,8 @@ from flora_lab.datasets import rows_of
 from flora_lab.statistics import Mean, mean_over
 from flora_lab.tables import number, table_of_numbers
 
+ALL = "all"  # families
+
 
 @dataclass(frozen=True)
 class JudgedAnswer:
@@ -64,7 +66,7 @@ class JudgedAnswer:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A family's answers with one number of parties, in points."""
+    """A family's answers with one number of parties, or those of all families, in points."""
 
     family: str
     parties: int
@@ -81,14 +83,13 @@ class Calibration:
     holding: int  # intervals of all cells that hold the truth
 
     @classmethod
-    def of(cls, answers: Sequence[JudgedAnswer]) -> Self:
+    def of(cls, family: str, answers: Sequence[JudgedAnswer]) -> Self:
         """Count and average; the ends of intervals are by dataset."""
         uses = [answer for answer in answers if answer.use]
         others = [answer.true for answer in answers if not answer.use]
-        cell = answers[0].cell
         return cls(
-            cell.family,
-            cell.parties,
+            family,
+            answers[0].cell.parties,
             len(answers),
             len({rows_of(answer.cell.dataset) for answer in answers}),
             len(uses),
@@ -104,9 +105,16 @@ class Calibration:
 
 
 def calibrated(answers: Sequence[JudgedAnswer]) -> list[Calibration]:
-    """Return a line for each family and number of parties."""
-    keys = sorted({(answer.cell.family, answer.cell.parties) for answer in answers})
-    return [Calibration.of([a for a in answers if (a.cell.family, a.cell.parties) == key]) for key in keys]
+    """Return a line for each family and number of parties, and for each number one of all its families, if several."""
+    groups: dict[tuple[str, int], list[JudgedAnswer]] = {}
+    for answer in answers:
+        groups.setdefault((answer.cell.family, answer.cell.parties), []).append(answer)
+    lines = [Calibration.of(family, group) for (family, _), group in sorted(groups.items(), key=lambda item: item[0])]
+    for parties in sorted({parties for _, parties in groups}):
+        families = [group for (_, number), group in groups.items() if number == parties]
+        if len(families) > 1:
+            lines.append(Calibration.of(ALL, [answer for group in families for answer in group]))
+    return lines
 
 
 def show_calibration(title: str, lines: Sequence[Calibration], console: Console) -> None:

@@ -1,5 +1,7 @@
 """Stated against true gains: what is counted, and what an interval holds."""
 
+from dataclasses import replace
+
 import pytest
 from rich.console import Console
 
@@ -50,3 +52,12 @@ def test_a_line_for_each_family_and_number_of_parties(capsys: pytest.CaptureFixt
     shown = capsys.readouterr().out
     assert "5 (2)" in shown
     assert "3 of 5" in shown
+
+
+def test_a_line_for_all_families_of_a_number_of_parties_where_there_are_several() -> None:
+    mlp = [replace(one, cell=replace(one.cell, family="mlp")) for one in (answer(0.0, 0.05), answer(0.1, 0.0))]
+    lines = calibrated([answer(0.1, 0.09, dataset="wdbc"), *mlp, answer(0.1, 0.1, parties=20)])
+    assert [(line.family, line.parties) for line in lines] == [("mlp", 3), ("svm", 3), ("svm", 20), ("all", 3)]
+    both = lines[-1]
+    assert (both.cells, both.datasets, both.use) == (3, 2, 2)
+    assert (both.all_true, both.missed) == pytest.approx((3.0, 5.0))

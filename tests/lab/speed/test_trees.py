@@ -35,6 +35,9 @@ def test_exchanges_are_counted() -> None:
     calls, megabytes = trees.exchanges(trees.made_up_rows(2000, 5))
     assert 5 < calls < 14
     assert 0 < megabytes < 2
+    fewest, more = trees.exchanges(trees.made_up_rows(2000, 5), trees.ALL_LEAVES)
+    assert 5 < fewest <= calls
+    assert more > megabytes
 
 
 def test_random_configs_are_in_the_papers_space() -> None:

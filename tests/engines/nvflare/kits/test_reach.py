@@ -2,6 +2,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,26 @@ def test_somebody_else_listens(made: Path, listener: socket.socket) -> None:
 
     threading.Thread(target=answer, daemon=True).start()
     assert "refuses this kit's certificate" in obstacle(found) or "no way to" in obstacle(found)
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_an_aggregator_that_does_not_know_the_certificate(made: Path, tmp_path: Path, knows: bool) -> None:
+    """gRPC hangs up without a word of TLS."""
+    grpc: Any = pytest.importorskip("grpc")
+    startup, roots = made / "aggregator" / "startup", made
+    if not knows:
+        roots = tmp_path / "strangers"
+        make_kits(Consortium("others", "localhost", ("north",)), roots)
+    parts = [(startup / name).read_bytes() for name in ("server.key", "server.crt")]
+    root = (roots / "north" / "startup" / "rootCA.pem").read_bytes()
+    server = grpc.server(ThreadPoolExecutor(1))
+    port = server.add_secure_port("localhost:0", grpc.ssl_server_credentials([tuple(parts)], root, True))
+    server.start()
+    try:
+        found = obstacle(kit(made / "north", "localhost", port))
+    finally:
+        server.stop(None).wait()
+    assert found == ("" if knows else f"localhost port {port} refuses this kit's certificate (it hangs up)")
 
 
 def test_a_port_that_is_taken(made: Path, listener: socket.socket) -> None:

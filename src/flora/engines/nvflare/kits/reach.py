@@ -45,13 +45,14 @@ def _handshake(kit: Kit, line: socket.socket, where: str) -> str:
     try:
         with context.wrap_socket(line, server_hostname=kit.consortium.aggregator) as secured:
             secured.settimeout(2.0)
-            secured.recv(1)  # with TLS 1.3 a refusal of our certificate comes here
+            if not secured.recv(1):  # with TLS 1.3 a refusal of our certificate comes here; gRPC's is a bare end
+                raise ConnectionError("it hangs up")
     except ssl.SSLCertVerificationError as error:
         return f"who listens at {where} shows a certificate that is not the aggregator's ({error.verify_message})"
     except TimeoutError:
         return ""  # it waits for us to speak
     except (ssl.SSLError, ConnectionError) as error:
-        reason = getattr(error, "reason", None) or type(error).__name__
+        reason = getattr(error, "reason", None) or error.strerror or error
         return f"{where} refuses this kit's certificate ({str(reason).lower().replace('_', ' ')})"
     except OSError as error:
         return f"no way to {where} ({error.strerror or 'no answer'})"

@@ -15,6 +15,7 @@ from flora.outcome.explain import (
     times_more_rows,
     trained_words,
 )
+from flora.problem.space import SearchSpace
 from flora.problem.trials import Gain
 from flora.program.result import CandidateResult, Grounds, ModelScore, Result, StatedGain, TrainingResult
 from tests.program.test_result import CONFIG, result
@@ -109,5 +110,10 @@ def test_a_recommendation_at_the_edge_of_its_range_says_so(plain: Result) -> Non
     words = "C = 1000 is at the upper end of its range: a wider one (--space) may hold a better value"
     assert edge_words(replace(plain, config={**CONFIG, "C": 1000.0})) == words
     assert edge_words(plain) == ""
+    share = {"class_balance": {"type": "real", "range": [0, 1], "default": 0.0}}
+    whole = replace(
+        plain, space=SearchSpace.from_json(share), config={"class_balance": 1.0}, default={"class_balance": 0}
+    )
+    assert edge_words(whole) == ""  # no wider range is possible
     chosen = replace(plain, config={**CONFIG, "C": 1000.0}, chosen_in_training=("C",))
     assert edge_words(chosen) == ""  # the training chose it, and goes past the range where that helps

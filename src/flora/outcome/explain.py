@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from flora.aggregator.verdict import SHOWN, quantile
+from flora.models.class_weights import BALANCE
 from flora.outcome.numbers import SPACE, counted, decimals, number, plain, signed, signed_with_error, with_error
 from flora.problem.privacy import Ledger
 from flora.problem.space import Real
@@ -34,6 +35,7 @@ UNLEARNT = (
 SLOW = "gains more, but learns more slowly than the default: a training on all rows may not get far enough"
 CLOSE = "gains more, but by less than an error: the surface's minimum is taken"
 EDGE = 0.02  # of an HP's range, on its scale
+SHARES = (BALANCE, "max_features")  # from 0 to 1: there is no wider range
 
 
 def grade_words(result: Result) -> str:
@@ -162,7 +164,8 @@ def edge_words(result: Result) -> str:
         if settled or not isinstance(parameter, Real):
             continue
         place = float(parameter.encode([value])[0, 0])
-        if min(place, 1 - place) < EDGE:
+        end = parameter.low if place < 0.5 else parameter.high
+        if min(place, 1 - place) < EDGE and not (name in SHARES and end in (0, 1)):
             found.append(f"{name} = {value:.4g} is at the {'lower' if place < 0.5 else 'upper'} end of its range")
     return f"{', '.join(found)}: a wider one (--space) may hold a better value" if found else ""
 

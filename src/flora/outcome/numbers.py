@@ -34,12 +34,12 @@ def decimals(errors: Iterable[float | None]) -> int:
 
 
 def plain(value: float | None, digits: int) -> str:
-    """Return a number with so many decimals.
+    """Return a number with so many decimals; one that rounds to nothing has no sign.
 
-    >>> plain(0.96989, 4), plain(None, 4)
-    ('0.9699', '–')
+    >>> plain(0.96989, 4), plain(-1e-16, 4), plain(None, 4)
+    ('0.9699', '0.0000', '–')
     """
-    return NONE if value is None else f"{value:.{digits}f}"
+    return NONE if value is None else f"{value:z.{digits}f}"
 
 
 def signed(value: float, digits: int) -> str:

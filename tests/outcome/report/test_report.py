@@ -26,6 +26,7 @@ from flora.outcome.report.details import agreement, cost, disclosure
 from flora.outcome.report.glossary import MEANINGS
 from flora.outcome.report.heat import COLOURS, bands, chosen_axes, map_data, picture
 from flora.outcome.report.markup import element, script_data
+from flora.outcome.report.scores import scores
 from flora.outcome.report.sections import evidence, legend
 from flora.problem.family import space_of
 from flora.problem.path import Path
@@ -335,15 +336,18 @@ class TestCertificate:
             "measured": [{"basis": "measured", "value": 0.0375, "level": 0.95, "configs": 9, "gain": None}],
             "contributions": {"loss": 0.0625, "size": 0.03125},
             "parties": parties,
-            "summary": ["It loses at most 0.125 more."],
+            "growth": [{"party": "a", "config": "other"}],
+            "summary": ["It loses at most 0.125 more.", "a, other config: with 90 rows the loss may fall."],
         }
         run = Analysis.with_surface(replace(result, certificate=certificate), tuple(trials), Formula(lambda x: x[:, 0]))
         found = section(run)
-        assert "It loses at most 0.125 more." in found
+        assert found.index("It loses at most 0.125 more.") < found.index("with 90 rows") < found.index("at most</th>")
+        assert found.index("<summary>What the rows of all parties") < found.index("with 90 rows")  # who asks is told
         assert "0.125 estimated" in Outline(found).text
-        assert "0.25 0.5 assumed" in Outline(found).text
-        assert found.index("0.0625") < found.index("0.03125")
-        assert "9 0.0375 0.95 –" in Outline(found).text
+        assert "0.250 0.500 assumed" in Outline(found).text
+        assert found.index("0.0625") < found.index("0.0312")  # as many decimals in a column
+        assert "9 0.0375 95% –" in Outline(found).text
+        assert '<td class="number" data-label="value">0.125</td>' in found
         assert "averages of at least 10 rows" in disclosure(run)
         assert "averages of at least 10 rows" not in disclosure(replace(run, result=result))
 
@@ -520,3 +524,15 @@ def test_a_surface_is_named_once() -> None:
     sentence = whole.split("learnt from the parties&#x27; trials alone: ", 1)[1][:400]
     assert sentence.count("MPLM</dfn>") == 1
     assert "(MPLM)" not in sentence
+
+
+def test_the_mean_of_what_parties_reach_alone_has_an_error() -> None:
+    result, _ = tuned(["north", "south"])
+    [alone] = scores(result)
+    assert alone.name == "a party alone, on average"
+    rows = [party.rows or 0 for party in result.parties]
+    squares = sum((0.01 * count) ** 2 for count in rows)  # each party's error is 0.01
+    assert alone.error == pytest.approx(squares**0.5 / sum(rows))
+    north, south = result.parties
+    unknown = replace(result, parties=(replace(north, recommended_loss_error=None), south))
+    assert scores(unknown)[0].error is None

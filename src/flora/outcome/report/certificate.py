@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from flora.aggregator.certificate.record import TERMS
-from flora.outcome.numbers import NONE, number
+from flora.outcome.numbers import decimals, plain
 from flora.outcome.report.analysis import Analysis
 from flora.outcome.report.markup import Html, element, folded, section, table
 
@@ -52,28 +52,40 @@ def certificate(run: Analysis) -> Html:
         return Html("")
     return section(
         *("certificate", "Certificate"),
-        *(element("p", sentence) for sentence in stated.get("summary", [])),
+        *_sentences(stated),
         *_measured(stated.get("measured") or []),
-        table("The theorem's bound, and on what each number rests", HEAD, _numbers(stated)),
+        table("The theorem's bound, and on what each number rests", HEAD, _numbers(stated), numbers=1, words=2),
         *_contributions(stated.get("contributions") or {}),
         *_parties(stated.get("parties") or {}),
         element("p", _STATUS_WORDS, class_="soft"),
     )
 
 
+def _sentences(stated: Mapping[str, Any]) -> list[Html]:
+    """Return the certificate in words; what more rows change at each party is there for who asks."""
+    growth = tuple(f"{entry['party']}, {entry['config']} config:" for entry in stated.get("growth") or [])
+    said = stated.get("summary") or []
+    at_parties = [element("p", sentence) for sentence in said if sentence.startswith(growth)]
+    words = [element("p", sentence) for sentence in said if not sentence.startswith(growth)]
+    return [*words, folded("What the rows of all parties change at each of them", *at_parties)] if growth else words
+
+
+def _rounded(values: Sequence[float | None]) -> list[str]:
+    """Return a column of numbers with as many decimals as leave the middle one three digits."""
+    digits = decimals(None if value is None else abs(value) for value in values) + 1
+    return [plain(value, digits) for value in values]
+
+
 def _measured(gaps: Sequence[Mapping[str, Any]]) -> list[Html]:
     """Return the gaps to the best of what was measured: no theorem, and nothing assumed."""
     caption = "How much less another config loses, at most: what was measured shows it, without the theorem"
     heads = ["evidence", "configs", "at most", "sure", "gain over the default, at least"]
+    most, least = (_rounded([gap.get(key) for gap in gaps]) for key in ("value", "gain"))
     rows = [
-        [
-            BASES.get(gap.get("basis", ""), ""),
-            gap.get("configs"),
-            *map(number, (gap.get("value"), gap.get("level"), gap.get("gain"))),
-        ]
-        for gap in gaps
+        [BASES.get(gap.get("basis", ""), ""), gap.get("configs"), value, f"{gap.get('level', 0):.0%}", gain]
+        for gap, value, gain in zip(gaps, most, least, strict=True)
     ]
-    return [table(caption, heads, rows)] if rows else []
+    return [table(caption, heads, rows, numbers=4)] if rows else []
 
 
 _STATUS_WORDS = (
@@ -87,13 +99,13 @@ def _numbers(stated: Mapping[str, Any]) -> list[list[Any]]:
     for group, meanings in (("forms", FORMS), ("regret", REGRETS)):
         found = stated.get(group) or {}
         named += [(f"{group}: {name}", entry, meanings.get(name, "")) for name, entry in found.items()]
-    return [[name, *_value_and_status(entry), meaning] for name, entry, meaning in named]
-
-
-def _value_and_status(entry: Any) -> list[Any]:
-    if not isinstance(entry, Mapping):
-        return [NONE, "no bound"]
-    return [number(entry.get("value")), _status(entry.get("status"))]
+    none: Mapping[str, Any] = {"status": "no bound"}
+    known = [entry if isinstance(entry, Mapping) else none for _, entry, _ in named]
+    values = _rounded([entry.get("value") for entry in known])
+    return [
+        [name, value, _status(entry.get("status")), meaning]
+        for (name, _, meaning), value, entry in zip(named, values, known, strict=True)
+    ]
 
 
 def _weakness(status: Any) -> int:
@@ -107,27 +119,28 @@ def _status(status: Any) -> Html:
 
 def _contributions(contributions: Mapping[str, Any]) -> list[Html]:
     ranked = sorted(contributions.items(), key=lambda item: -item[1])
-    rows = [[name, number(value), TERMS.get(name, "")] for name, value in ranked]
+    values = _rounded([value for _, value in ranked])
+    rows = [[name, value, TERMS.get(name, "")] for (name, _), value in zip(ranked, values, strict=True)]
     caption = "What the bound is made of, where it is attained; the parts add up to it"
-    return [table(caption, ["term", "contribution", "meaning"], rows)] if rows else []
+    return [table(caption, ["term", "contribution", "meaning"], rows, numbers=1, words=1)] if rows else []
 
 
 def _parties(parties: Mapping[str, Mapping[str, Any]]) -> list[Html]:
     if not parties:
         return []
     symbols = list(dict.fromkeys(symbol for numbers in parties.values() for symbol in numbers))
+    columns = [
+        _rounded([(numbers.get(symbol) or {}).get("value") for numbers in parties.values()]) for symbol in symbols
+    ]
     rows = []
     for symbol in symbols:
         found = [numbers[symbol] for numbers in parties.values() if symbol in numbers]
         values = [entry["value"] for entry in found]
         weakest = max((entry["status"] for entry in found), key=_weakness)
-        span = [number(min(values)), number(max(values))]
-        rows.append([symbol, *span, _status(weakest), PARTY_NUMBERS.get(symbol, "")])
-    each = [
-        [name, *(number((numbers.get(symbol) or {}).get("value")) for symbol in symbols)]
-        for name, numbers in parties.items()
-    ]
+        rows.append([symbol, *_rounded([min(values), max(values)]), _status(weakest), PARTY_NUMBERS.get(symbol, "")])
+    each = [[name, *cells] for name, *cells in zip(parties, *columns, strict=True)]
+    heads = ["number", "lowest", "highest", "status", "meaning"]
     return [
-        table("The parties' numbers", ["number", "lowest", "highest", "status", "meaning"], rows),
-        folded("The numbers of each party", table("Of each party", ["party", *symbols], each)),
+        table("The parties' numbers", heads, rows, numbers=2, words=2),
+        folded("The numbers of each party", table("Of each party", ["party", *symbols], each, numbers=len(symbols))),
     ]

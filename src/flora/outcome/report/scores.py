@@ -1,5 +1,6 @@
 """How good the model is, beside what there would be without it."""
 
+import math
 from dataclasses import dataclass
 
 from flora.aggregator.comparison import mean_loss
@@ -61,15 +62,20 @@ def _alone(result: Result) -> list[Score]:
     """Return the mean score of models that each party trains and judges on its own rows alone."""
     use = result.verdict == "use"
     losses = [
-        (entry.recommended_loss if use else entry.default_loss, entry.rows)
+        (entry.recommended_loss, entry.recommended_loss_error, entry.rows or 1)
+        if use
+        else (entry.default_loss, entry.default_loss_error, entry.rows or 1)
         for entry in result.parties
         if entry.measured
     ]
-    known = [(loss_of(result.scoring, loss), rows or 1) for loss, rows in losses if loss is not None]
+    known = [(loss_of(result.scoring, loss), error, rows) for loss, error, rows in losses if loss is not None]
     if not known:
         return []
-    mean = sum(score * rows for score, rows in known) / sum(rows for _, rows in known)
+    rows_in_all = sum(rows for _, _, rows in known)
+    mean = sum(score * rows for score, _, rows in known) / rows_in_all
+    squares = [(error * rows / rows_in_all) ** 2 for _, error, rows in known if error is not None]
+    error = math.sqrt(sum(squares)) if len(squares) == len(known) else None
     which = "the recommended" if use else "the default"
     words = f"A party alone has {which} hyper-parameters and its own rows only, and is judged on those."
     name = "a party alone, on average" if len(known) > 1 else "the party alone"
-    return [Score(name, mean, None, words, tuple(score for score, _ in known))]
+    return [Score(name, mean, error, words, tuple(score for score, _, _ in known))]

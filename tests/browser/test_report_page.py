@@ -15,6 +15,8 @@ pytestmark = pytest.mark.browser
 THREE_HPS = SearchSpace.from_json(
     {name: {"type": "real", "space": "log", "range": [1e-5, 0.1]} for name in ("gamma", "tol", "alpha")}
 )
+LONG_HP = "learning_rate_of_the_second_optimiser_with_a_very_long_name"
+LONG = SearchSpace.from_json({LONG_HP: {"type": "real", "space": "log", "range": [1e-5, 0.1], "default": 1e-3}})
 ONE_HP = SearchSpace.from_json({"C": {"type": "real", "range": [0, 1]}})
 MARKS = "use, path, rect, circle, image"
 DRAWN = f"charts => charts.map(chart => [chart.id, chart.querySelectorAll('{MARKS}').length])"
@@ -65,6 +67,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "aggregated": aggregated(["only"], ONE_HP),
         "narrow": aggregated(["north", "south"], THREE_HPS),
         "hostile": tuned([EVIL_PARTY, "b" * 200], EVIL),
+        "long": tuned(["north", "south"], LONG),
         "many": tuned([f"clinic-{k:02d}" for k in range(50)], surface="sgm", count=6),
     }
     folder = tmp_path_factory.mktemp("reports")
@@ -226,3 +229,9 @@ def test_the_reasons_beside_the_candidates_keep_their_room(opened: Open, tmp_pat
     widths = tab.eval_on_selector_all("td.words", "cells => cells.map(cell => cell.getBoundingClientRect().width)")
     assert widths
     assert min(widths) >= 120
+
+
+def test_a_phone_shows_the_values_of_a_hyper_parameter_whatever_its_name(opened: Open, files: dict[str, Path]) -> None:
+    page = opened(files["long"], width=400).page
+    ends = "cells => cells.map(cell => cell.getBoundingClientRect().right)"
+    assert max(page.locator("[aria-label=Hyper-parameters] td").evaluate_all(ends)) <= 400

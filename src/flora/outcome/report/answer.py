@@ -192,7 +192,7 @@ def _next(result: Result) -> list[Html]:
     """Return what to do next, the most urgent first."""
     steps: list[Sequence[object]] = []
     if settle := settle_words(result):
-        steps.append(["Before you rely on it: ", settle])
+        steps.append([f"Before you rely on it: {settle[0].lower()}{settle[1:]}"])
     if result.verdict is not None and not result.measured:
         steps.append(["Let all parties measure the best configs: ", element("code", COMMANDS["propose"]), "."])
     if odd := [party.name for party in result.parties if party.measured and party.measured.disagrees]:
@@ -206,7 +206,8 @@ def _next(result: Result) -> list[Html]:
         use = "these hyper-parameters" if result.verdict != "keep-defaults" else "the defaults"
         steps.append([f"No federated model was trained in this run: train one with {use}."])
     if edge := edge_words(result):
-        steps.append([f"Look at the space: {edge}."])
+        before, option, after = edge.partition("--space")
+        steps.append([f"Look at the space: {before}", element("code", option, class_="option"), f"{after}."])
     items = [element("li", *step) for step in steps]
     where = [element("p", "RUN is the folder of this report.", class_="soft")] if result.model else []
     return [element("div", element("h3", "What to do next"), element("ol", *items), *where, class_="next")]

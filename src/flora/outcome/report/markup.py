@@ -64,7 +64,7 @@ def table(
     body = [
         element(
             "tr",
-            element("th", row[0], scope="row", class_=kinds[0]),
+            element("th", _breakable(row[0]), scope="row", class_=kinds[0]),
             *(
                 element("td", cell, class_=k, data_label=label)
                 for cell, k, label in zip(row[1:], kinds[1:], labels[1:], strict=True)
@@ -78,7 +78,7 @@ def table(
 
 
 def _breakable(cell: Any) -> Any:
-    """Return a head that may go on in a second line after each stroke of its name: max_iter."""
+    """Return the head of a column or row that may go on in a second line after each stroke of its name: max_iter."""
     if isinstance(cell, Html) or "_" not in str(cell):
         return cell
     return Html("_<wbr/>".join(map(escape, str(cell).split("_"))))

@@ -167,7 +167,9 @@ def _read_excel(path: Path, say: Say) -> pd.DataFrame:
                 say(f"read the first of {len(sheets)} sheets, {str(sheets[0])!r}")
             table: pd.DataFrame = pd.read_excel(book, sheet_name=sheets[0])
     except ImportError:
-        raise DataError(f"{path}: Excel files need openpyxl: pip install 'flora-hpo[excel]'; or {ADVICE}") from None
+        raise DataError(
+            f"{path}: Excel files need openpyxl: pip install 'flora-hpo[excel]'; or export it as CSV"
+        ) from None
     return table
 
 

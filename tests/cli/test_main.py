@@ -282,6 +282,24 @@ class TestWholeRuns:
         assert flora("predict", out, new, "--output", tmp_path / "predictions.csv")[0] == 0
         assert (tmp_path / "predictions.csv").read_text() == printed
 
+    @pytest.mark.parametrize(
+        ("how", "says"),
+        [
+            (["--parties", "2"], "note: 7 of 60 rows without a target are left out"),
+            (["--split", "column:ward"], "note: 12 of 60 rows without a target or a ward are left out"),
+        ],
+    )
+    def test_rows_that_no_party_gets_are_told(self, flora: Run, tmp_path: Path, how: list[str], says: str) -> None:
+        table = two_moons(60, 3).assign(ward=["north", "south"] * 30)
+        table.loc[:6, "kind"] = None
+        table.loc[10:14, "ward"] = None
+        table.to_csv(tmp_path / "all.csv", index=False)
+        outcome = flora(
+            "tune", tmp_path / "all.csv", "--target", "kind", *how, "--model", "no", "--out", tmp_path / "no"
+        )
+        assert outcome[0] == 2
+        assert says in outcome[2]
+
     def test_one_table_dealt_out(self, flora: Run, tmp_path: Path) -> None:
         two_moons(150, 3).to_parquet(tmp_path / "all.parquet")
         options = ["--target", "kind", "--parties", 3, "--split", "dirichlet:2", *QUICK, "--jobs", 2]

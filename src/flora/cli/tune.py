@@ -229,16 +229,13 @@ def _tables(options: TuneOptions) -> "Mapping[str, Table]":
     """Return each party's table: a file each, or one file that is split."""
     if not options.data or options.table.target is None:
         raise InputError("a run needs DATA and --target COL, or --project KIT for parties on other machines")
-    from flora.party.split import split
     from flora.party.tables.table import alike
 
     is_split = options.parties is not None or options.split.startswith("column:")
     if is_split and len(options.data) > 1:
         raise InputError(f"--parties and --split take one table, got {len(options.data)} files")
     if is_split:
-        whole = options.table.open(options.data[0], note)
-        frames = split(whole.frame, options.table.target, options.parties, options.split, options.search.seed)
-        return {name: replace(whole, frame=frame) for name, frame in frames.items()}
+        return _dealt_out(options.table.open(options.data[0], note), options)
     if len(options.data) == 1:
         raise InputError(f"{options.data[0]}: one table is one party; add the others' tables, or say --parties N")
     named = [_named(data) for data in options.data]
@@ -250,6 +247,18 @@ def _tables(options: TuneOptions) -> "Mapping[str, Table]":
                 f"party names must differ, {name!r} is {path} and {(others or [path])[0]}; write NAME=FILE to name them"
             )
     return alike(opened_tables(named, options.table))
+
+
+def _dealt_out(whole: "Table", options: TuneOptions) -> "Mapping[str, Table]":
+    """Return the parties of a table that is split, and say how many of its rows are none's."""
+    from flora.party.split import split
+
+    frames = split(whole.frame, whole.target, options.parties, options.split, options.search.seed)
+    left = len(whole.frame) - sum(map(len, frames.values()))
+    if left:
+        without = "a target" if options.parties else f"a target or a {options.split.removeprefix('column:')}"
+        note(f"note: {left} of {len(whole.frame)} rows without {without} are left out")
+    return {name: replace(whole, frame=frame) for name, frame in frames.items()}
 
 
 def _named(data: str) -> tuple[str, str]:

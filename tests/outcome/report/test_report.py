@@ -536,3 +536,10 @@ def test_the_mean_of_what_parties_reach_alone_has_an_error() -> None:
     north, south = result.parties
     unknown = replace(result, parties=(replace(north, recommended_loss_error=None), south))
     assert scores(unknown)[0].error is None
+
+
+def test_a_party_that_cannot_search_is_named_with_what_left_it(pair: Case) -> None:
+    note = "calm: has one class only: it cannot search, and takes part in the training"
+    run = Analysis.with_surface(replace(pair[0], notes=(note,)), tuple(pair[1]), Formula(lambda x: x[:, 0]))
+    assert f"shares of sums left a party that could not search too. {note}." in disclosure(run)
+    assert "could not search" not in disclosure(replace(run, result=pair[0]))

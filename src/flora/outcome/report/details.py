@@ -190,9 +190,12 @@ def disclosure(run: Analysis) -> Html:
 def left(result: Result, names: Sequence[str], rows: Sequence[Sequence[Any]], kept: str) -> Html:
     """Return the fields that left each of these parties, and what was ``kept``."""
     notes = [["any", "notes", "the sentences under the answer"]] if result.notes else []
+    beside = "Of what is here, its columns, notes and shares of sums left a party that could not search too"
+    others = [element("p", f"{beside}. {note}.") for note in result.notes if "cannot search" in note]
     return section(
         *("disclosure", "What left each party"),
         element("p", f"The same fields left each of the {len(names)} parties: {', '.join(names)}."),
+        *others,
         table("Field by field", ["step", "field", "in this run"], [*rows, *notes]),
         element("p", kept, _MASKS),
     )

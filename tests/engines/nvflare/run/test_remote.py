@@ -150,6 +150,15 @@ def test_who_does_not_come_is_left_out_after_a_while(followed: Any) -> None:
     assert [run.left_out for run in line.runs] == [{"south": "late"}]
 
 
+def test_with_a_quorum_the_deadline_is_waited_for_though_it_is_longer_than_the_wait(followed: Any) -> None:
+    follower, line, said = followed([DONE], quorum=2, wait=0.05)
+    follower.run = replace(follower.run, deadline=0.3)
+    line.present = ["north", "west"]
+    follower.follow()
+    assert [run.left_out for run in line.runs] == [{"south": "late"}]
+    assert said.count("waiting for south to connect") == 1
+
+
 @pytest.mark.parametrize(
     ("outcome", "kind", "words"),
     [

@@ -54,7 +54,7 @@ class Follower:
     progress: Callable[[RunStatus], None]  # is told what the aggregator says of the run
     quorum: int | None = None
     wait: float = 600.0  # seconds to wait for who is not there
-    _since: float = field(default_factory=time.monotonic)
+    _heard: float = field(default_factory=time.monotonic)  # when the aggregator was last there
     _lost: set[str] = field(default_factory=set)  # must show a new sign of life before the next start
     _starts: int = 0
     _said: str = ""
@@ -67,7 +67,7 @@ class Follower:
                 with session(self.kit) as line:
                     found = self._once(line)
             except NoAggregatorError as error:
-                self._patience(f"{error}; waiting for it")
+                self._patience(f"{error}; waiting for it", self._heard)
                 time.sleep(PAUSE)
                 continue
             if found is not None:
@@ -76,7 +76,7 @@ class Follower:
     def _once(self, line: Session) -> Fetched | None:
         """Submit the run, or join it where it is under way, and watch it; None to begin again."""
         job = line.under_way(self.run)
-        self._since = time.monotonic()  # it has answered
+        self._heard = time.monotonic()
         joined = job is not None
         if job is None:
             self._gather(line)
@@ -106,21 +106,23 @@ class Follower:
 
     def _gather(self, line: Session) -> None:
         """Wait until all who are to be asked are connected, and no other run is under way."""
-        self._since = time.monotonic()
+        began = time.monotonic()
         while True:
             connected = line.connected(self._lost)
+            self._heard = time.monotonic()
             missing = [party for party in self.run.present if party not in connected]
             if not missing and not line.running():
                 self._lost.clear()
                 return
+            what = f"waiting for {', '.join(missing)} to connect" if missing else "another run is under way; waiting"
             left = len(self.run.present) - len(missing)
-            patience = self.wait if self.run.deadline is None else self.run.deadline
-            if missing and self.quorum is not None and left >= self.quorum and self._waited > patience:
+            if not missing or self.quorum is None or left < self.quorum:
+                self._patience(what, began)
+            elif self._heard - began > (self.wait if self.run.deadline is None else self.run.deadline):
                 for party in missing:
                     self._leave_out(party, "describe", late=self.run.deadline is not None)
                 continue
-            what = f"waiting for {', '.join(missing)} to connect" if missing else "another run is under way; waiting"
-            self._patience(what)
+            self._tell(what)
             time.sleep(PAUSE)
 
     def _watch(self, line: Session, job: str) -> bool:
@@ -128,7 +130,7 @@ class Follower:
         silent: dict[str, float] = {}
         last = heard = time.monotonic()  # when it was last under way, and when it last said how far it is
         while line.ended(job) is None:
-            self._since = time.monotonic()  # the aggregator is there: its silence counts from now on
+            self._heard = time.monotonic()
             status = line.status(job)
             if status is not None or job in line.running():
                 last = time.monotonic()
@@ -196,13 +198,10 @@ class Follower:
             raise FloraError(f"the run could not be started ({status}); the aggregator's nvflare.log says why")
         self._tell("the run could not be started; trying again")
 
-    @property
-    def _waited(self) -> float:
-        return time.monotonic() - self._since
-
-    def _patience(self, text: str) -> None:
+    def _patience(self, text: str, since: float) -> None:
+        """Say what is waited for, and raise where that has taken too long."""
         self._tell(text)
-        if self._waited > self.wait:
+        if time.monotonic() - since > self.wait:
             raise FloraError(f"{text}: gave up after {self.wait:.0f} s (--wait)")
 
     def _tell(self, text: str) -> None:

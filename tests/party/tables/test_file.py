@@ -159,6 +159,14 @@ def test_parquet_and_feather_without_pyarrow_say_what_to_install(
         read_table(tmp_path / "t.bin")
 
 
+def test_a_column_may_have_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("self,func,index\n ,?,?\nno,2,3\n")
+    table, _ = heard(path)
+    assert list(table.columns) == ["self", "func", "index"]
+    assert [table[name].isna().tolist() for name in table.columns] == [[True, False]] * 3
+
+
 def test_excel_is_read(tmp_path: Path) -> None:
     pytest.importorskip("openpyxl")
     path = tmp_path / "t.xlsx"

@@ -22,7 +22,7 @@ def tidied(table: pd.DataFrame, form: TableFormat, say: Say, *, typed: bool) -> 
 
     Parquet and Feather say themselves what is text: there a text of digits stays one.
     """
-    changed = {}
+    changed: dict[str, pd.Series[Any]] = {}
     for name in table.columns:
         values = table[name]
         if not is_text(values):
@@ -39,7 +39,9 @@ def tidied(table: pd.DataFrame, form: TableFormat, say: Say, *, typed: bool) -> 
             tidy = _with_points(tidy)
         if tidy is not values:
             changed[name] = tidy
-    return table.assign(**changed) if changed else table
+    if not changed:
+        return table
+    return pd.DataFrame({name: changed.get(name, table[name]) for name in table.columns}, index=table.index)
 
 
 def is_text(values: "pd.Series[Any]") -> bool:

@@ -83,5 +83,7 @@ def test_what_cannot_be_served_is_said_in_a_line(tmp_path: Path, capsys: pytest.
             served(WatchedFolder(tmp_path), port=int(port)),
         ):
             pass
+    assert main(["report", str(tmp_path), "--watch", "--port", "99999"]) == 2
+    assert "127.0.0.1 port 99999 cannot be served" in capsys.readouterr().err
     assert main(["report", str(tmp_path), "--watch", "--out", "x.html"]) == 2
     assert "--out names the file of a finished run's report" in capsys.readouterr().err

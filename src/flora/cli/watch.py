@@ -190,10 +190,9 @@ def served(run: WatchedRun, host: str = HOST, port: int = PORT) -> Iterator[str]
 
     try:
         server = ThreadingHTTPServer((host, port), handler_of(watch, known))
-    except OSError as error:
-        raise InputError(
-            f"{host} port {port} cannot be served ({error.strerror or error}); name another --port"
-        ) from None
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{host} port {port} cannot be served ({reason}); name another --port") from None
     server.daemon_threads = True
     threads = [
         Thread(target=server.serve_forever, daemon=True),

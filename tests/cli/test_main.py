@@ -349,6 +349,20 @@ class TestWholeRuns:
         assert json.loads(printed)["config"] == json.loads(expected)["config"]
         assert json.loads(printed)["model_digest"] == json.loads(expected)["model_digest"]
 
+    def test_parties_in_files_alone_or_at_tables_alone_are_named(
+        self, flora: Run, party_files: list[Path], tmp_path: Path
+    ) -> None:
+        file, asked = tmp_path / "trials-north.json", ["--target", "kind", *QUICK]
+        assert flora("search", party_files[0], *asked, "--out", file)[0] == 0
+        options = [*asked, "--given", file, "--confirm", "0", "--trainings", "1", "--out", tmp_path / "no"]
+        assert flora("tune", *party_files[:2], *options)[2].splitlines()[0] == (
+            "note: party 'south' has no trials in the files of --given: it takes part in the training alone"
+        )
+        assert (
+            "party 'north' has trials in the files of --given and no table here"
+            in flora("tune", *party_files[1:], *options)[2]
+        )
+
     def test_aggregate_takes_csv_files(self, flora: Run, tmp_path: Path) -> None:
         space = tmp_path / "space.json"
         space.write_text('{"C": {"type": "real", "space": "log", "range": [0.01, 100], "default": 1.0}}')

@@ -172,7 +172,9 @@ def run(parsed: Namespace) -> dict[str, Any]:
 
         return test.told(tune_consortium(options), options.work)
     tables, request = test.kept_back(_tables(options), options.search.seed), options.request()
-    document = tune(tables, options.table, request, options.work, options.engine, read_files(options.given))
+    given = read_files(options.given)
+    _tell_of_others(given, tables)
+    document = tune(tables, options.table, request, options.work, options.engine, given)
     return test.told(document, options.work)
 
 
@@ -247,6 +249,17 @@ def _tables(options: TuneOptions) -> "Mapping[str, Table]":
                 f"party names must differ, {name!r} is {path} and {(others or [path])[0]}; write NAME=FILE to name them"
             )
     return alike(opened_tables(named, options.table))
+
+
+def _tell_of_others(given: CarriedFiles, tables: "Mapping[str, Table]") -> None:
+    """Say which parties are in the files of an exchange alone, or have a table alone."""
+    sent = {party.party for party in given.trials}
+    for name in sorted(set(tables) - sent) if sent else ():
+        note(f"note: party {name!r} has no trials in the files of --given: it takes part in the training alone")
+    for name in sorted(sent - set(tables)):
+        note(
+            f"note: party {name!r} has trials in the files of --given and no table here: it has no part in the training"
+        )
 
 
 def _dealt_out(whole: "Table", options: TuneOptions) -> "Mapping[str, Table]":

@@ -22,6 +22,7 @@ from flora.program.drive import drive
 from flora.program.request import Request
 from flora.program.single_shot import Outcome, single_shot
 from tests.conftest import two_moons
+from tests.outcome.report.cases import MIXED, party_trials
 
 REQUEST = Request(family="svm", trials=4, folds=2, confirm=2, trainings=5)
 
@@ -123,3 +124,10 @@ def test_before_there_are_trials_the_page_says_so() -> None:
     live = seen(RunProgress(["<b>a"], lambda _: None), REQUEST)
     assert "first few trials" in pages.surface(forming(live, []))
     assert "&lt;b&gt;a" in pages.steps(live, [])
+
+
+def test_losses_of_a_column_end_after_as_many_decimals() -> None:
+    trials = [party_trials(name, MIXED) for name in ("a", "b")]  # each with an error of 0.01
+    html = pages.steps(seen(RunProgress(["a", "b"], lambda _: None), REQUEST), trials)
+    for party in trials:
+        assert f">{party.best.loss:.3f}</td>" in html

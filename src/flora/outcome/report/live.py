@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from flora.outcome.forming import Forming
 from flora.outcome.live import SILENT, Live, LiveParty, LiveStep
-from flora.outcome.numbers import counted, number
+from flora.outcome.numbers import counted, decimals, number, plain
 from flora.outcome.report import charts
 from flora.outcome.report.assembly import document, part, policy
 from flora.outcome.report.heat import chosen_axes, colour_key, drawn_map, map_data
@@ -56,7 +56,8 @@ def steps(live: Live, trials: Sequence[PartyTrials]) -> Html:
         for step in live.steps
     ]
     known = {party.party: party for party in trials}
-    rows = [_party(party, known.get(party.name)) for party in live.parties]
+    digits = decimals(party.best.error for party in trials)
+    rows = [_party(party, known.get(party.name), digits) for party in live.parties]
     scoring = live.plan.scoring if live.plan else "the scoring"
     head = ["party", "search", "trials", "loss of the default", "lowest loss so far"]
     caption = f"The parties (a loss is that of {scoring}: lower is better)"
@@ -68,13 +69,14 @@ def steps(live: Live, trials: Sequence[PartyTrials]) -> Html:
     )
 
 
-def _party(party: LiveParty, found: PartyTrials | None) -> list[object]:
+def _party(party: LiveParty, found: PartyTrials | None, digits: int) -> list[object]:
     share = party.done / party.total if party.total else 0.0
     bar = element("progress", max=1, value=f"{share:.3f}", aria_label=f"search of {party.name}")
     count = f"{party.done} of {party.total}" if party.total else "–"
     default = found.default.loss if found and found.default else None
     best = found.best.loss if found else None
-    return [party.name, join([bar, f" {party.state}" * bool(party.state)]), count, number(default), number(best)]
+    state = join([bar, f" {party.state}" * bool(party.state)])
+    return [party.name, state, count, plain(default, digits), plain(best, digits)]
 
 
 def surface(found: Forming | None) -> Html:

@@ -137,6 +137,6 @@ def test_a_terminal_shows_at_once_what_is_being_done(
     code, _, err = flora("aggregate", *files, "--space", space)
     assert (code, err) == (0, "")
     terminal = Console(file=StringIO(), force_terminal=True, width=120)
-    monkeypatch.setattr("flora.cli.aggregate.messages", terminal)
+    monkeypatch.setattr("flora.cli.commands.aggregate.messages", terminal)
     assert flora("aggregate", *files, "--space", space)[0] == 0
     assert "the loss surface of 2 parties with 60 trials" in terminal.file.getvalue()  # type: ignore[attr-defined]

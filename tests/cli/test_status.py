@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from flora.cli import status as module
+from flora.cli.commands import status as module
+from flora.cli.commands.status import WatchedKit
 from flora.cli.main import main
-from flora.cli.status import WatchedKit
 from flora.core.codec import to_document
 from flora.engines.nvflare.consortium import Consortium, Kit
 from flora.engines.nvflare.run.session import NoAggregatorError

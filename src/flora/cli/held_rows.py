@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 
-from flora.cli.evaluate import evaluated
+from flora.cli.commands.evaluate import evaluated
 from flora.cli.new_rows import fitted_rows, model_of, read_rows
 from flora.cli.options import WorkOptions
 from flora.core.files import write_whole

@@ -15,27 +15,27 @@ from flora.core.naming import nearest
 from flora.core.rules import MOST_TEXT, one_line
 from flora.errors import FloraError, InputError
 
-COMMANDS = {  # each in a module with add_arguments and run; in the order of --help
-    "demo": ("flora.cli.demo", "a whole run on a bundled dataset, in under a minute"),
-    "tune": ("flora.cli.tune", "search at all parties, recommend one config, train one federated model"),
-    "search": ("flora.cli.search", "one party's local search, to be sent to the aggregator as a file"),
-    "aggregate": ("flora.cli.aggregate", "recommend one config from the parties' files alone"),
-    "answer": ("flora.cli.answer", "answer at one party what the aggregator asks for in a file"),
-    "predict": ("flora.cli.predict", "apply the federated model to new rows"),
-    "evaluate": ("flora.cli.evaluate", "how good the federated model is on rows that it has not seen"),
-    "export": ("flora.cli.export", "the federated model as a file of ONNX or scikit-learn"),
-    "spaces": ("flora.cli.spaces", "the default search spaces as JSON, to be changed and given to --space"),
-    "schema": ("flora.cli.schema", "what a party's columns are, or what several parties agree on"),
-    "report": ("flora.cli.report", "a run as one self-contained HTML page"),
-    "compare": ("flora.cli.compare", "two runs side by side"),
-    "project": ("flora.cli.project", "make the kits of a consortium: the aggregator's and each party's"),
-    "adopt": ("flora.cli.adopt", "add FLoRA to a workspace of a consortium that runs NVFlare already"),
-    "certificate": ("flora.cli.certificate", "make a key of one's own, renew a certificate, shut out a stolen kit"),
-    "party": ("flora.cli.party", "take part in a consortium's runs, in the foreground"),
-    "aggregator": ("flora.cli.aggregator", "serve a consortium's runs, in the foreground"),
-    "status": ("flora.cli.status", "who is connected, and how far a run is"),
-    "audit": ("flora.cli.audit", "read and verify a party's record of all that left it"),
-    "completion": ("flora.cli.completion", "a script for bash, zsh or fish that completes commands and options"),
+COMMANDS = {  # each is a module of flora.cli.commands; in the order of --help
+    "demo": "a whole run on a bundled dataset, in under a minute",
+    "tune": "search at all parties, recommend one config, train one federated model",
+    "search": "one party's local search, to be sent to the aggregator as a file",
+    "aggregate": "recommend one config from the parties' files alone",
+    "answer": "answer at one party what the aggregator asks for in a file",
+    "predict": "apply the federated model to new rows",
+    "evaluate": "how good the federated model is on rows that it has not seen",
+    "export": "the federated model as a file of ONNX or scikit-learn",
+    "spaces": "the default search spaces as JSON, to be changed and given to --space",
+    "schema": "what a party's columns are, or what several parties agree on",
+    "report": "a run as one self-contained HTML page",
+    "compare": "two runs side by side",
+    "project": "make the kits of a consortium: the aggregator's and each party's",
+    "adopt": "add FLoRA to a workspace of a consortium that runs NVFlare already",
+    "certificate": "make a key of one's own, renew a certificate, shut out a stolen kit",
+    "party": "take part in a consortium's runs, in the foreground",
+    "aggregator": "serve a consortium's runs, in the foreground",
+    "status": "who is connected, and how far a run is",
+    "audit": "read and verify a party's record of all that left it",
+    "completion": "a script for bash, zsh or fish that completes commands and options",
 }
 EXAMPLES = {  # below a command's options; a test holds them to what may be typed
     "tune": (
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     typed = sys.argv[1:] if arguments is None else list(arguments)
     try:
         parsed = _parsed(typed)
-        document = import_module(COMMANDS[parsed.command][0]).run(parsed)
+        document = command(parsed.command).run(parsed)
     except InputError as error:
         if not _fitted(error):
             print(f"flora: error: {_shown(error)}", file=sys.stderr)
@@ -103,6 +103,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def command(name: str) -> Any:
+    """Return a command's module, which has ``add_arguments`` and ``run``."""
+    return import_module(f"flora.cli.commands.{name}")
+
+
 def _parsed(typed: Sequence[str]) -> argparse.Namespace:
     """Return what was typed."""
     parser = make_parser(typed)
@@ -116,14 +121,14 @@ def _parsed(typed: Sequence[str]) -> argparse.Namespace:
     return parsed
 
 
-def _refuse(parser: argparse.ArgumentParser, command: str, word: str) -> NoReturn:
+def _refuse(parser: argparse.ArgumentParser, name: str, word: str) -> NoReturn:
     """Leave because of a word that a command does not know, with the option that was probably meant."""
-    from flora.cli.completion import options_of_command
+    from flora.cli.commands.completion import options_of_command
 
-    parser.prog = f"{parser.prog} {command}"
+    parser.prog = f"{parser.prog} {name}"
     if not word.startswith("-"):
         parser.error(f"{word!r:.80} is one word too many")
-    known = [option.lstrip("-") for option in options_of_command(COMMANDS[command][0])]
+    known = [option.lstrip("-") for option in options_of_command(name)]
     meant = nearest(word.lstrip("-").partition("=")[0], known)
     parser.error(f"there is no option {word!r:.80}{f'; did you mean --{meant}?' if meant else ''}")
 
@@ -181,12 +186,12 @@ def make_parser(typed: Sequence[str] = ()) -> argparse.ArgumentParser:
     meant = nearest(typed[0], COMMANDS) if typed and typed[0] not in COMMANDS else None
     if meant is not None:
         parser.error(f"there is no command {typed[0]!r:.80}; did you mean {meant}?")
-    for name, (module, words) in COMMANDS.items():
-        command = commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
+    for name, words in COMMANDS.items():
+        added = commands.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
         if name == named:
-            import_module(module).add_arguments(command)
-            command.formatter_class = argparse.RawDescriptionHelpFormatter
-            command.epilog = _epilog(name, full={"-h", "--help"} & set(typed) != set())
+            command(name).add_arguments(added)
+            added.formatter_class = argparse.RawDescriptionHelpFormatter
+            added.epilog = _epilog(name, full={"-h", "--help"} & set(typed) != set())
     return parser
 
 
@@ -194,7 +199,7 @@ def _epilog(name: str, *, full: bool) -> str | None:
     """Return what stands below a command's options: examples and, where help is asked for, the default spaces."""
     parts = ["examples:\n" + "\n".join(f"  {line}" for line in EXAMPLES[name])] if name in EXAMPLES else []
     if full and name in SPACES:
-        from flora.cli.spaces import space_words
+        from flora.cli.commands.spaces import space_words
 
         parts.append(f"default search spaces (flora spaces prints them as JSON):\n{space_words()}")
     return "\n\n".join(parts) or None

@@ -28,7 +28,7 @@ from flora.party.split import split
 from flora.program.request import Request, check_parties
 
 if TYPE_CHECKING:
-    from flora.cli.tune import TuneOptions
+    from flora.cli.commands.tune import TuneOptions
 
 
 def tune_consortium(options: "TuneOptions") -> dict[str, Any]:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from flora.cli.commands.tune import _named
 from flora.cli.main import PASSWORD, main
-from flora.cli.tune import _named
 from flora.errors import DataError
 from flora.party.tables.database import is_database, name_of_database
 from flora.party.tables.file import read_table

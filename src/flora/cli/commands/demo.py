@@ -39,7 +39,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
         return demonstrate(options.work)
     from sklearn.datasets import load_digits
 
-    from flora.cli.tune import tune
+    from flora.cli.commands.tune import tune
     from flora.party.split import split
     from flora.party.tables.table import Table
 

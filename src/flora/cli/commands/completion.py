@@ -4,7 +4,6 @@ import argparse
 import shlex
 from argparse import Namespace
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from flora.cli.parsed import options_of
@@ -29,20 +28,18 @@ def add_arguments(parser: Any) -> None:
 def run(parsed: Namespace) -> None:
     """Print the script."""
     shell = options_of(CompletionOptions, parsed).shell
-    commands = {name: options_of_command(module) for name, module in _modules().items()}
+    from flora.cli.main import COMMANDS
+
+    commands = {name: options_of_command(name) for name in COMMANDS}
     print_line(_fish(commands) if shell == "fish" else _bash(commands, zsh=shell == "zsh"))
 
 
-def _modules() -> dict[str, str]:
-    from flora.cli.main import COMMANDS
+def options_of_command(name: str) -> Options:
+    """Return the options of a command."""
+    from flora.cli.main import command
 
-    return {name: module for name, (module, _) in COMMANDS.items()}
-
-
-def options_of_command(module: str) -> Options:
-    """Return the options of a command, by its module."""
     parser = argparse.ArgumentParser()
-    import_module(module).add_arguments(parser)
+    command(name).add_arguments(parser)
     return {
         option: [str(choice) for choice in action.choices or ()]
         for action in parser._actions

@@ -1,0 +1,1 @@
+"""What may be typed after ``flora``: a module for each command, with ``add_arguments`` and ``run``."""

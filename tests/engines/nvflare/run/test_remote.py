@@ -114,6 +114,25 @@ def test_a_lost_party_is_waited_for_and_the_run_submitted_again(followed: Any) -
     assert "party 'south' was lost" in said
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_run_that_ended_while_the_line_was_broken_is_told_unless_it_went_with_the_aggregator(
+    followed: Any, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    follower, line, said = followed([LOST, DONE])
+    states = iter([NoAggregatorError("no answer"), "FINISHED" if known else None])
+
+    def ended(job: str) -> str | None:
+        state = next(states, "FINISHED")
+        if isinstance(state, NoAggregatorError):
+            raise state
+        return state
+
+    monkeypatch.setattr(line, "ended", ended)
+    follower.follow()
+    assert len(line.runs) == 2
+    assert ("party 'south' was lost" in said) == known
+
+
 def test_with_a_quorum_the_run_goes_on_without_it(followed: Any) -> None:
     follower, line, said = followed([LOST, DONE], quorum=2)
     follower.follow()

@@ -6,6 +6,7 @@ its search, so that the same run, submitted again, goes on from there.
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ class Follower:
     quorum: int | None = None
     wait: float = 600.0  # seconds to wait for who is not there
     _heard: float = field(default_factory=time.monotonic)  # when the aggregator was last there
+    _job: str | None = None  # under way when the aggregator was last there
     _lost: set[str] = field(default_factory=set)  # must show a new sign of life before the next start
     _starts: int = 0
     _said: str = ""
@@ -75,33 +77,52 @@ class Follower:
 
     def _once(self, line: Session) -> Fetched | None:
         """Submit the run, or join it where it is under way, and watch it; None to begin again."""
-        job = line.under_way(self.run)
+        job = self._broken_off(line)
+        if job is None:
+            self._stopped = False
+            job = line.under_way(self.run)
+            if job is not None:
+                self._tell("the run is under way already; following it")
         self._heard = time.monotonic()
         joined = job is not None
         if job is None:
             self._gather(line)
             job = line.submit(self.run)
-        else:
-            self._tell("the run is under way already; following it")
-        self._stopped = False
+        self._job = job
         try:
             ended = self._watch(line, job)
         except KeyboardInterrupt:
             line.abort(job)
             raise
+        found = self._end(line, job, joined) if ended else None
+        self._job = None
         if not ended:
             self._could_not_start("it was neither under way nor ended")
-            return None
+        return found
+
+    def _broken_off(self, line: Session) -> str | None:
+        """Return the run that was followed when the line broke: it may have ended since, which is to be told.
+
+        None where there was none, or where it went with the aggregator's process.
+        """
+        if self._job is None or self._job in line.running():
+            return self._job
+        with suppress(NoAggregatorError):  # a process of the aggregator that knows nothing of it has no answer
+            return self._job if line.ended(self._job) is not None else None
+        return None
+
+    def _end(self, line: Session, job: str, joined: bool) -> Fetched | None:
+        """Return what a run left that has ended; None to begin again, and raise what ended it for good."""
         with line.result(job) as folder:
             outcome = None if folder is None else read_outcome(folder)
             if folder is not None and outcome is not None and outcome["state"] == "finished":
                 return Fetched.read(folder)
         if self._stopped or (joined and outcome is not None and outcome["state"] == "stopped"):
             return None  # whom we stopped, or what a Ctrl-C before this command was still about to stop
-        if outcome is None:
-            self._could_not_start(line.ended(job))
-        else:
+        if outcome is not None:
             self._go_on(outcome)
+        elif not joined:  # else it went with a process of the aggregator
+            self._could_not_start(line.ended(job))
         return None
 
     def _gather(self, line: Session) -> None:

@@ -234,6 +234,7 @@ class TestWholeRuns:
         code, _, piped = flora(*asked)
         assert (code, len(piped.splitlines())) == (2, 4)
         monkeypatch.setenv("COLUMNS", "60")
+        monkeypatch.setenv("TERM", "xterm")  # of a dumb one no width is known
         monkeypatch.setattr("sys.stderr.isatty", lambda: True)
         code, _, shown = flora(*asked)
         assert code == 2

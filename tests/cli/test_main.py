@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from flora.cli.main import COMMANDS, make_parser
 from flora.engines.files import read_reply_file, read_step_file, step_file
@@ -233,8 +234,7 @@ class TestWholeRuns:
         asked = ("schema", tmp_path / "a.csv", "--target", "kind", "--out", tmp_path / "a.json")
         code, _, piped = flora(*asked)
         assert (code, len(piped.splitlines())) == (2, 4)
-        monkeypatch.setenv("COLUMNS", "60")
-        monkeypatch.setenv("TERM", "xterm")  # of a dumb one no width is known
+        monkeypatch.setattr("flora.cli.printing.messages", Console(stderr=True, width=60, height=25))
         monkeypatch.setattr("sys.stderr.isatty", lambda: True)
         code, _, shown = flora(*asked)
         assert code == 2

@@ -1,5 +1,6 @@
 """What an administrator sees where a start cannot go well: real processes on loopback."""
 
+import re
 import shutil
 import signal
 import socket
@@ -15,6 +16,8 @@ from tests.network.conftest import Open
 pytestmark = pytest.mark.network
 
 SOON = 120.0  # seconds; a loaded machine is slow
+# Python's own import, stopped while it reads a file: the tests ask for the warning, and only they see it.
+IMPORTED = re.compile(r"Exception ignored in: [^\n]*\n(?:[^\n]*\n){1,4}?ResourceWarning: unclosed file [^\n]*\.pyc'>\n")
 
 
 def test_a_taken_port_ends_the_aggregator_before_it_claims_to_be_ready(opened: Open) -> None:
@@ -99,4 +102,4 @@ def test_ctrl_c_ends_a_client_that_has_found_no_aggregator(opened: Open, moment:
     run.running.send_signal(signal.SIGINT)
     assert run.wait(SOON) == 1
     assert run.text.splitlines()[-1] == "flora: stopped; what is done is kept, the same command goes on from here"
-    assert "Traceback" not in run.text
+    assert "Traceback" not in IMPORTED.sub("", run.text)

@@ -50,6 +50,15 @@ def test_scores_and_losses_of_any_name_and_sign_recommend_the_same(flora: Run, s
     refused(flora("aggregate", turned, *asked, *scored, "--loss-column", "minus acc"), "accuracy", "--negate")
 
 
+def test_trials_without_a_loss_are_said(flora: Run, space: Path, tmp_path: Path) -> None:
+    path = study(tmp_path / "a.csv", 3.0)
+    with path.open("a") as file:
+        file.write("7.0,\n")
+    code, _, err = flora("aggregate", path, "--space", space, "--scoring", "accuracy")
+    assert code == 0, err
+    assert f"a: 1 of {len(TRIED) + 1} trials failed, or ended early" in " ".join(err.split())
+
+
 def test_rows_come_from_the_line_or_from_a_column(flora: Run, space: Path, tmp_path: Path) -> None:
     files = [study(tmp_path / f"{name}.csv", best, size=90.0) for name, best in (("a", 3.0), ("b", 5.0))]
     asked = ["aggregate", *files, "--space", space, "--json"]

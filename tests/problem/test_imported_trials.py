@@ -69,7 +69,8 @@ def test_an_hp_may_be_called_loss(tmp_path: Path) -> None:
         ("C,n,loss,score\n1,1,1,1\n", "need a column 'loss' or a column 'score'"),
         ("C,n,loss,C\n1,1,1,2\n", "column names must differ, 'C' comes twice"),
         ("C,n,loss\n1,1,1\n1,1,x\n", "line 3: loss must be a number, got 'x'"),
-        ("C,n,loss\n1,1,nan\n", "line 2: loss must be finite, got 'nan'"),
+        ("C,n,loss\n1,1,inf\n", "line 2: loss must be finite, got 'inf'"),
+        ("C,n,loss\n1,99,nan\n", "line 2: n: 99 is not in"),
         ("C,n,loss\n1,1,1e999\n", "line 2: loss must be finite, got '1e999'"),
         ("C,n,score\n1,1,-inf\n", "line 2: score must be finite"),
         ("C,n,loss\ninf,1,1\n", "line 2: C must be finite"),
@@ -83,12 +84,40 @@ def test_an_hp_may_be_called_loss(tmp_path: Path) -> None:
         (b"C,n,loss\n1,1,\xff\n", "not a CSV file in UTF-8"),
         ("C,n,loss\n1,1," + "1" * 200_000, "not a CSV file"),
     ],
-    ids=range(19),
+    ids=range(20),
 )
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str | bytes, says: str) -> None:
     with pytest.raises(TrialsError, match=rf"file\.csv(:|,) .*{says}") as caught:
         read(tmp_path, text)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("prefix", ["params_", "param_", "params.", "config/"])
+def test_the_prefix_of_a_hps_name_is_left_out(tmp_path: Path, prefix: str) -> None:
+    text = f"{prefix}C,{prefix}n,mean_test_score\n0.5,3,0.25\n"
+    assert read(tmp_path, text) == [Pair({"C": 0.5, "n": 3}, 0.75)]
+
+
+@pytest.mark.parametrize("cell", ["", " ", "nan", "NaN"])
+def test_a_trial_without_a_loss_has_failed(tmp_path: Path, cell: str) -> None:
+    pairs = read(tmp_path, f"C,n,loss,error\n0.5,3,0.25,\n1,1,{cell},\n")
+    assert [pair.loss for pair in pairs] == [0.25, None]
+
+
+def test_a_trial_counts_only_where_optuna_says_that_it_is_complete(tmp_path: Path) -> None:
+    text = "C,n,score,state\n0.5,3,0.25,COMPLETE\n1,1,0.9,PRUNED\n2,2,,FAIL\n3,,,FAIL\n,,,RUNNING\n,,,WAITING\n"
+    pairs = read(tmp_path, text)
+    assert [(pair.config["C"], pair.loss) for pair in pairs] == [(0.5, 0.75), (1.0, None), (2.0, None)]
+
+
+def test_an_hp_may_be_called_state(tmp_path: Path) -> None:
+    space = SearchSpace((Categorical("state", ("FAIL", "PRUNED")),))
+    assert read(tmp_path, "state,loss\nFAIL,0.25\n", space) == [Pair({"state": "FAIL"}, 0.25)]
+
+
+def test_whole_numbers_may_be_written_as_pandas_does_beside_blanks(tmp_path: Path) -> None:
+    space = SearchSpace((Categorical("size", (10, 100)), Boolean("b")))
+    assert read(tmp_path, "size,b,loss\n100.0,1.0,0.25\n", space) == [Pair({"size": 100, "b": True}, 0.25)]
 
 
 @pytest.mark.parametrize(("kind", "b"), [("1.5", "true"), ("a", "yes"), ("", "true"), ("true", "true")])

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flora.errors import InputError, TrialsError
+from flora.problem.imported_trials import Columns
 from flora.problem.space import Boolean, Categorical, Integer, Real, SearchSpace
 from flora.problem.trials import FailedTrial, PartyTrials, Trial, check_party_names, loss_of
 
@@ -343,3 +344,12 @@ def test_names_that_look_the_same_are_refused(other: str, shown: str) -> None:
 
 def test_names_that_look_different_pass_in_any_script() -> None:
     check_party_names(["Moscow", "Москва", "Αθήνα", "Ana", "Añá", "north 1", "north1", "東京"])
+
+
+def test_lines_of_a_csv_file_without_a_loss_are_failed_trials(tmp_path: Path) -> None:
+    path = tmp_path / "study.csv"
+    path.write_text("params_x,value,state\n1,0.9,COMPLETE\n2,0.5,PRUNED\n3,,FAIL\n")
+    space = SearchSpace((Real("x", 0, 9),))
+    found = PartyTrials.from_csv(path, space, scoring="accuracy", columns=Columns(score="value"))
+    assert [t.config["x"] for t in found.trials] == [1.0]
+    assert [t.config["x"] for t in found.failed] == [2.0, 3.0]

@@ -24,6 +24,16 @@ LossOf = Callable[[float], float]
 MOST_LINES = 10_000  # of a file: as many as there may be trials
 SEPARATORS = (",", ";", "\t", "|")  # of two that make as many columns, the first
 NUMBER = re.compile(r"[+-]?\d*,\d+([eE][+-]?\d+)? ?%?")  # with a decimal comma
+PREFIXES = (
+    "params_",
+    "param_",
+    "params.",
+    "config/",
+)  # of an HP's name: Optuna's, scikit-learn's, MLflow's, Ray Tune's
+USUAL = ("loss", "score", "mean_test_score")  # names of outcomes; the last is that of scikit-learn's cv_results_
+NEVER_ENDED = ("RUNNING", "WAITING")  # states that Optuna writes of trials that say nothing
+NOT_DONE = ("FAIL", "PRUNED")  # and of trials that have no loss of their own
+NO_LOSS = ("", "nan")  # what scikit-learn and Optuna write in place of one
 MOST_UNPACKED = 64 * MIB  # of a file that was packed
 
 
@@ -45,10 +55,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class Pair:
-    """What one line of a file says."""
+    """What one line of a file says; without a loss the trial has failed."""
 
     config: Config
-    loss: float
+    loss: float | None
     error: float | None = None  # the loss's standard error
     rows: int | None = None
 
@@ -69,6 +79,9 @@ def pairs_of_csv(path: Path, space: SearchSpace, loss_of: LossOf, columns: Colum
             if len(pairs) == MOST_LINES:
                 raise TrialsError(f"{path}: has more than {MOST_LINES} trials")
             place, cells = f"{path}, line {reader.line_num}", line if separator == "," else _with_points(line, space)
+            state = _state(cells, space)
+            if state in NEVER_ENDED or (state in NOT_DONE and not _whole(cells, space)):
+                continue
             pairs.append(_pair(place, cells, space, outcome, loss_of, columns))
     except (UnicodeDecodeError, csv.Error) as error:
         raise TrialsError(f"{path}: not a CSV file in UTF-8 ({error})") from error
@@ -76,9 +89,19 @@ def pairs_of_csv(path: Path, space: SearchSpace, loss_of: LossOf, columns: Colum
 
 
 def _known_name(name: str, space: SearchSpace) -> str:
-    """Return a column's name; Optuna writes ``params_`` before that of an HP."""
-    bare = name.removeprefix("params_")
+    """Return a column's name; that of an HP may have a prefix."""
+    bare = next((name.removeprefix(prefix) for prefix in PREFIXES if name.startswith(prefix)), name)
     return bare if bare in space.names and name not in space.names else name
+
+
+def _state(line: Mapping[Any, Any], space: SearchSpace) -> str:
+    """Return the state that Optuna gave the trial, if it wrote the file."""
+    return (line.get("state") or "").strip() if "state" not in space.names else ""
+
+
+def _whole(line: Mapping[Any, Any], space: SearchSpace) -> bool:
+    """Whether the trial had all of its HPs: one that failed early may not."""
+    return all((line[name] or "").strip() for name in space.names)
 
 
 def _with_points(line: Mapping[Any, Any], space: SearchSpace) -> dict[Any, Any]:
@@ -128,7 +151,7 @@ def _outcome(path: Path, names: list[str], space: SearchSpace, columns: Columns)
         if named not in names or named in space.names:
             raise TrialsError(f"{path}: no column {named!r} beside the HPs, columns are {_listed(names)}")
         return named
-    found = [name for name in ("loss", "score") if name in names and name not in space.names]
+    found = [name for name in USUAL if name in names and name not in space.names]
     if len(found) != 1:
         advice = "or name one with --loss-column or --score-column"
         raise TrialsError(f"{path}: need a column 'loss' or a column 'score', {advice}; columns are {_listed(names)}")
@@ -149,13 +172,16 @@ def _pair(
         space.check(config)
     except SpaceError as problem:
         raise TrialsError(f"{place}: {problem}") from problem
+    rows = None if columns.rows is None else _rows(place, columns.rows, line[columns.rows])
+    if _state(line, space) in NOT_DONE or (line[outcome] is not None and line[outcome].strip().lower() in NO_LOSS):
+        return Pair(config, None, rows=rows)
     measured = _share(place, outcome, line[outcome]) * (-1.0 if columns.negate else 1.0)
     error = _number(place, "error", line["error"]) if line.get("error") and "error" not in space.names else None
     if error is not None and error < 0:
         raise TrialsError(f"{place}: error must be at least 0, got {error}")
     is_loss = outcome == columns.loss or (columns.score is None and outcome == "loss")
     loss = measured if is_loss else loss_of(measured)
-    return Pair(config, loss, error, None if columns.rows is None else _rows(place, columns.rows, line[columns.rows]))
+    return Pair(config, loss, error, rows)
 
 
 def _share(place: str, name: str, text: str | None) -> float:
@@ -174,18 +200,28 @@ def _rows(place: str, name: str, text: str | None) -> int:
 def _value(place: str, parameter: Parameter, text: str | None) -> Value:
     text = (text or "").strip()
     if isinstance(parameter, Boolean):
-        truths = {"true": True, "1": True, "false": False, "0": False}
+        truths = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
         if text.lower() not in truths:
             raise TrialsError(f"{place}: {parameter.name} must be true or false, got {text!r:.40}")
         return truths[text.lower()]
     if isinstance(parameter, Categorical):
-        for value in parameter.values:
-            if str(value).strip() == text:
-                return value
+        for means in (_is_word, _is_number):
+            for value in parameter.values:
+                if means(value, text):
+                    return value
         known = f"{list(parameter.values)!r:.200}"
         raise TrialsError(one_line(f"{place}: {parameter.name} must be one of {known}, got {text!r:.40}"))
     number = _number(place, parameter.name, text)
     return int(number) if isinstance(parameter, Integer) and number == int(number) else number
+
+
+def _is_word(value: Value, text: str) -> bool:
+    return str(value).strip() == text
+
+
+def _is_number(value: Value, text: str) -> bool:
+    """Whether the text is the value as pandas writes whole numbers beside blanks: 100.0."""
+    return isinstance(value, int) and not isinstance(value, bool) and text.removesuffix(".0") == str(value)
 
 
 def _number(place: str, name: str, text: str | None) -> float:

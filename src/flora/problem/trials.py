@@ -171,14 +171,18 @@ class PartyTrials:
     ) -> Self:
         """Read HP columns and a ``loss`` or ``score`` column, or those of ``columns``, and ``error`` where it is there.
 
-        What no score of ``scoring`` can be is refused. The party's rows are given, or the most of the rows' column.
+        What no score of ``scoring`` can be is refused. The party's rows are given, or the most of the rows' column. A
+        line without a loss, or that Optuna says failed or was pruned, is a failed trial.
         """
         path = Path(path)
         pairs = pairs_of_csv(path, space, lambda score: loss_of(scoring, score), columns)
         try:
-            trials = tuple(Trial(pair.config, pair.loss, pair.error, rows=pair.rows) for pair in pairs)
+            done = [(pair, pair.loss) for pair in pairs if pair.loss is not None]
+            trials = tuple(Trial(pair.config, loss, pair.error, rows=pair.rows) for pair, loss in done)
+            failed = tuple(FailedTrial(pair.config, "failed") for pair in pairs if pair.loss is None)
             rows = rows if rows is not None else max((t.rows for t in trials if t.rows), default=None)
-            return cls(party or Path(path.name.removesuffix(".gz")).stem, rows, space, scoring, trials).checked_scores()
+            name = party or Path(path.name.removesuffix(".gz")).stem
+            return cls(name, rows, space, scoring, trials, failed).checked_scores()
         except InputError as error:
             raise TrialsError(f"{path}: {error}") from error
 

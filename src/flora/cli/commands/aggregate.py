@@ -168,6 +168,10 @@ def run(parsed: Namespace) -> dict[str, Any]:
     letters, others = [read_reply_file(path) for path in replies], set(replies)
     trials = tuple(options.csv.trials([path for path in paths if path not in others]))
     check_copies(trials)
+    for party in trials:
+        if party.failed:
+            tried = len(party.failed) + len(party.trials)
+            note(f"{party.party}: {len(party.failed)} of {tried} trials failed, or ended early; they have no loss")
     box = SearchSpace.from_json(read_space(options.inside)) if options.inside else None
     if box is not None and (letters or options.propose is not None):
         raise InputError(

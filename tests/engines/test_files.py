@@ -14,7 +14,6 @@ from flora.engines.files import (
     CarriedFiles,
     NotAnsweredError,
     carried_texts,
-    plan_of,
     read_files,
     read_reply_file,
     read_step_file,
@@ -176,11 +175,3 @@ def test_parties_that_meet_after_an_exchange_are_not_asked_again(tmp_path: Path)
     assert steps == ["describe", "confirm", "train"]
     assert met.model == whole.model
     assert carried_texts([path.read_text() for path in files]) == read_files(files)
-
-
-def test_a_plan_is_known_where_the_files_say_enough() -> None:
-    plan = plan_of([trials("b"), trials("a")], 4)
-    assert plan is not None
-    assert (plan.family, plan.task, plan.folds, plan.seed) == ("svm", "classification", 5, 4)
-    for missing in ({"family": None}, {"task": None}, {"trials": (Trial(DEFAULT, 0.2),)}):
-        assert plan_of([replace(trials("a"), **missing)], 4) is None

@@ -11,8 +11,6 @@ from pathlib import Path
 from flora.core.documents import contents, format_in, named_format
 from flora.errors import FloraError, TrialsError
 from flora.problem.messages import Confirm, ConfirmReply, Reply, Search, SearchReply, Step
-from flora.problem.plan import SearchPlan
-from flora.problem.schema import Task
 from flora.problem.trials import PartyTrials
 from flora.problem.wire import REPLY, STEP, Letter, read_letter, read_step, step_text
 from flora.program.drive import Ask
@@ -96,20 +94,6 @@ def check_copies(trials: Sequence[PartyTrials]) -> None:
 def is_reply(path: Path) -> bool:
     """Whether a file says that it is a reply."""
     return path.suffix.lower() == ".json" and named_format(path) == REPLY.name
-
-
-def plan_of(trials: Sequence[PartyTrials], seed: int) -> SearchPlan | None:
-    """Return how trials were searched, from their files alone; None where these do not say."""
-    first = min(trials, key=lambda party: party.party)
-    folds = [trial.folds for party in trials for trial in party.trials if trial.folds]
-    if first.family is None or first.task not in ("classification", "regression") or not folds:
-        return None
-    if not first.space.default:
-        return None
-    task: Task = "classification" if first.task == "classification" else "regression"
-    return SearchPlan(
-        first.family, task, first.space, first.scoring, folds=max(folds), seed=seed, positive=first.positive
-    )
 
 
 def read_step_file(path: Path) -> Step:

@@ -9,8 +9,6 @@ from typing import Any
 
 from rich.console import Console
 
-from flora.aggregator.aggregation import aggregate
-from flora.aggregator.inside import recommended_inside
 from flora.cli.arguments import add_json, add_surface
 from flora.cli.options import SurfaceOptions
 from flora.cli.parsed import options_of
@@ -23,12 +21,10 @@ from flora.engines.files import (
     NotAnsweredError,
     check_copies,
     is_reply,
-    plan_of,
     read_reply_file,
     step_file,
 )
-from flora.errors import InputError, TrialsError
-from flora.models import FAMILIES, family_of
+from flora.errors import InputError
 from flora.outcome.console import show_result
 from flora.outcome.folder import RunFolder
 from flora.problem.imported_trials import Columns
@@ -37,10 +33,11 @@ from flora.problem.space import SearchSpace
 from flora.problem.space_formats import read_space
 from flora.problem.trials import PartyTrials
 from flora.program.drive import drive
+from flora.program.from_trials import recommend_from
 from flora.program.request import Request
 from flora.program.result import Result, result_of
 from flora.program.scoring import check_scoring
-from flora.program.single_shot import Outcome, confirm
+from flora.program.single_shot import Outcome
 
 TRAINING = "flora tune --project KIT --given FILES (or all tables with --target COL), with the options of the search"
 UNNAMED = "score"  # a scoring that nobody named
@@ -192,27 +189,10 @@ def run(parsed: Namespace) -> dict[str, Any]:
     words = f"the loss surface of {len(trials):,} {'party' if len(trials) == 1 else 'parties'} with {pairs:,} trials"
     try:
         with messages.status(words):  # in a terminal alone: of thousands of parties it takes a while
-            outcome = _outcome(CarriedFiles(trials, tuple(letters)), request, box)
+            outcome = drive(recommend_from(trials, request, box), CarriedFiles(trials, tuple(letters)))
     except NotAnsweredError as waiting:
         return _proposed(waiting.step, options)
     return _finished(outcome, request, options)
-
-
-def _outcome(engine: CarriedFiles, request: Request, box: SearchSpace | None) -> Outcome:
-    """Run the part of the program that files can carry: all but the agreement on columns and the training."""
-    family = engine.trials[0].family if engine.trials else None
-    known = family_of(family) if family in FAMILIES else None  # no module is imported because a file names it
-    found = aggregate(engine.trials, request.surface, request.seed, known)
-    if box is not None:
-        found = recommended_inside(found, box, request.seed)
-    plan = plan_of(engine.trials, request.seed)
-    if not request.confirm:
-        return Outcome(found, plan)
-    if plan is None:
-        raise TrialsError(
-            f"party {found.trials[0].party!r}: without a family, a task and folds its trials cannot be confirmed"
-        )
-    return Outcome(drive(confirm(found, plan, None, request), engine), plan)
 
 
 def _proposed(step: Any, options: AggregateOptions) -> dict[str, Any]:

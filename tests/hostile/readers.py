@@ -29,9 +29,10 @@ from flora.engines.nvflare.guard.rules import JOB
 from flora.engines.nvflare.kits.adoption import adopt
 from flora.engines.nvflare.kits.renewal import request_certificate, request_in
 from flora.engines.nvflare.run.collective import CellCollective, call_of, header_of, message
+from flora.engines.nvflare.run.ending import Ending
 from flora.engines.nvflare.run.hub import KINDS, Call, Hub
 from flora.engines.nvflare.run.job import Run
-from flora.engines.nvflare.run.session import read_outcome, read_status
+from flora.engines.nvflare.run.session import read_status
 from flora.engines.nvflare.run.site_settings import SiteSettings
 from flora.engines.nvflare.run.tasks import HEADER, TEXT, ReplyHeader, StepHeader, answer_of, fill, order_of
 from flora.errors import FloraError
@@ -501,9 +502,8 @@ def _message(data: bytes, _: Path) -> None:
 
 KIT = {"role": "party", "name": "a", "consortium": {"name": "c", "aggregator": "h", "parties": ["a"]}}
 SETTINGS = {"data": {"path": "a.csv", "target": "kind"}, "jobs": 1, "ask": False}
-FINISHED = {"state": "finished", "traffic": {"train": {"calls": 1}}}
 STATUS = {"step": "train", "number": 3, "parties": {"a": {"state": "works", "done": 1, "total": 9}}, "awaited": ["a"]}
-LOST = {"state": "lost", "error": "gone", "parties": ["a"], "step": "train"}
+ENDING = {"format": "flora-ending", "version": 1, "state": "lost", "error": "gone", "parties": ["a"], "step": "train"}
 CONSENT = Consent(pairs=Pairs(4, 20), data=DataSource("a.csv", "kind", ("x",))).to_json()
 
 
@@ -547,7 +547,7 @@ READERS = (
     Reader("a consent", _json(CONSENT, {}), of_json, _file("flora.json", Consent.read)),
     Reader("an audit log", _audit_log, of_bytes, _file("audit.jsonl", _audited), share=0.2),
     Reader("a request", _run, of_json, _run_from),
-    Reader("an outcome", _json(FINISHED, LOST), of_json, _file("outcome.json", lambda p: read_outcome(p.parent))),
+    Reader("how a run ended", _json(ENDING), of_json, _file("outcome.json", lambda p: Ending.read(p.parent))),
     Reader("how far a run is", _json(STATUS), of_json, lambda data, _: read_status(object_in(data, "it"))),
     Reader("the header of a task", _tasks, of_json, _task),
     Reader("the header of a call", _calls, of_json, _message),

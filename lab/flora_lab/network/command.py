@@ -22,13 +22,15 @@ from flora.cli.plain import print_line
 from flora.cli.printing import note
 from flora.cli.processes import child, free_port, stoppable
 from flora.core.collective import Collective
+from flora.core.documents import object_in
 from flora.core.threads import in_step
 from flora.core.workers import one_thread
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Consortium, Kit
 from flora.engines.nvflare.kits.provision import make_kits
+from flora.engines.nvflare.run.ending import Ending
 from flora.engines.nvflare.run.remote import run_for
-from flora.engines.nvflare.run.session import NoAggregatorError, Session, read_outcome, session
+from flora.engines.nvflare.run.session import NoAggregatorError, Session, session
 from flora.errors import FloraError, InputError
 from flora.problem.plan import at_least
 from flora.program.request import Request
@@ -149,11 +151,15 @@ def _measured(line: Session, began: float) -> dict[str, Any]:
     job = line.submit(run_for(line.kit, Request()), (CONTROLLER, EXECUTOR))
     while line.ended(job) is None:
         in_time()
+    from flora_lab.network.engine import MEASURED  # NVFlare is needed for it
+
     with line.result(job) as folder:
-        outcome = {"state": "failed", "error": "the benchmark left nothing"} if folder is None else read_outcome(folder)
-    if outcome["state"] != "finished":
-        raise FloraError(f"the benchmark failed: {outcome['error']}")
-    return outcome
+        if folder is None:
+            raise FloraError("the benchmark left nothing")
+        ending = Ending.read(folder)
+        if ending.state != "finished":
+            raise FloraError(f"the benchmark failed: {ending.error}")
+        return object_in((folder / MEASURED).read_bytes(), MEASURED)
 
 
 def _document(outcome: Mapping[str, Any], names: tuple[str, ...], options: NetworkOptions) -> dict[str, Any]:

@@ -14,10 +14,12 @@ import psutil
 
 from flora.core.collective import Collective, Masks
 from flora.core.documents import MIB
+from flora.core.files import write_whole
 from flora.core.workers import one_thread
 from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.run.controller import Asked, FloraController
+from flora.engines.nvflare.run.ending import Ending
 from flora.engines.nvflare.run.executor import FloraExecutor, cell_collective, masks_of
 from flora.engines.nvflare.run.tasks import answer_of, order_of
 from flora.errors import FloraError
@@ -32,6 +34,7 @@ from flora_lab.speed.trees import COLUMNS, made_up_rows
 SIZES = (8, 10_000, 200_000, 2_000_000, 20_000_000)  # bytes
 CONFIG = {"max_iter": 100, "max_leaf_nodes": 31}
 MOST = MIB  # of an answer
+MEASURED = "measured.json"  # beside how the run ended
 
 
 def seconds_of(process: Any) -> float:
@@ -54,9 +57,10 @@ class BenchmarkController(FloraController):
         try:
             self._collect(asked)
         except FloraError as error:
-            self._end({"state": "failed", "error": str(error)})
+            self._end(Ending("failed", str(error)))
             return
-        self._end({"state": "finished", "found": self._found, "aggregator": self._marks})
+        write_whole(self._result / MEASURED, json.dumps({"found": self._found, "aggregator": self._marks}).encode())
+        self._end(Ending("finished"))
 
     def _on_beat(self, request: Any) -> None:
         """Note the aggregator's own seconds when the first party says that a training begins or ends."""

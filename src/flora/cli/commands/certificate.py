@@ -9,7 +9,7 @@ from flora.cli.plain import print_line
 from flora.core.documents import MIB, contents
 from flora.core.files import write_whole
 from flora.engines.nvflare import require_nvflare
-from flora.engines.nvflare.consortium import AGGREGATOR, ROLES, Kit
+from flora.engines.nvflare.consortium import AGGREGATOR, Kit
 
 
 def add_arguments(parser: Any) -> None:
@@ -43,7 +43,7 @@ def run(parsed: Namespace) -> None:
 def _request(parsed: Namespace) -> None:
     from flora.engines.nvflare.kits.renewal import request_certificate
 
-    kit = Kit.open(parsed.kit, *ROLES)
+    kit = Kit.open(parsed.kit)
     out = parsed.out or Path(f"{kit.name}.csr")
     write_whole(out, request_certificate(kit))
     print_line(f"Written: {out}; the key stays in the kit. Send this file to who keeps the authority, and ask for")
@@ -63,7 +63,7 @@ def _sign(parsed: Namespace) -> None:
 def _install(parsed: Namespace) -> None:
     from flora.engines.nvflare.kits.renewal import install_certificate
 
-    kit = Kit.open(parsed.kit, *ROLES)
+    kit = Kit.open(parsed.kit)
     until = install_certificate(kit, contents(parsed.certificate, MIB))
     print_line(f"{kit.whose} has a new key and certificate until {until:%Y-%m-%d}; start it again to use them")
 

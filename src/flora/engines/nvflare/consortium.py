@@ -2,56 +2,57 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Final, Literal, Self
 
+from flora.core.codec import read
 from flora.core.documents import MIB, contents, object_in
-from flora.core.rules import one_line
+from flora.core.rules import Rule, check, one_line, whole
 from flora.errors import InputError
 
-AGGREGATOR, SCIENTIST, AUTHORITY = "aggregator", "scientist", "authority"
+AGGREGATOR: Final = "aggregator"
+SCIENTIST: Final = "scientist"
+AUTHORITY: Final = "authority"
 PARTY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)*")
 KIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,252}")  # of a party, a host, or a user of NVFlare's
 RESERVED = {AGGREGATOR, SCIENTIST, AUTHORITY, "server", "admin"}
 SCHEMES = ("grpc", "tcp")
 ALL_SCHEMES = (*SCHEMES, "http")  # the last is NVFlare's own default, in a network that it runs already
-ROLES = ("party", AGGREGATOR, SCIENTIST)
 MOST_PARTIES = 1000
 MARK = "flora-kit.json"
 USER = "scientist@flora.example.org"  # the name in the certificate of who may submit runs
 DEEPEST = 8  # lists and mappings, one in the other, of a file
+Role = Literal["party", "aggregator", "scientist"]
+
+
+def _like(pattern: re.Pattern[str], words: str) -> Rule:
+    """Return the rule of a text that is wholly of a pattern."""
+    return Rule(words, lambda text: pattern.fullmatch(text) is not None)
+
+
+Plain = Annotated[str, _like(PARTY_NAME, "of letters, digits, - and _, at most 63")]
+Host = Annotated[str, _like(HOST_NAME, "the host name that the parties dial")]
+Port = Annotated[int, whole(1, 65535)]
+Scheme = Annotated[str, Rule(f"one of {list(SCHEMES)}", lambda text: text in ALL_SCHEMES)]
 
 
 @dataclass(frozen=True)
 class Consortium:
     """Who takes part: what ``consortium.yml`` says."""
 
-    name: str
-    aggregator: str  # the host name that the parties dial
-    parties: tuple[str, ...]
-    port: int = 8002
-    scheme: str = "grpc"
+    name: Plain
+    aggregator: Host
+    parties: tuple[Plain, ...]
+    port: Port = 8002
+    scheme: Scheme = "grpc"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not PARTY_NAME.fullmatch(self.name):
-            raise InputError(f"name: letters, digits, - and _, at most 63, got {self.name!r:.80}")
-        if not isinstance(self.aggregator, str) or not HOST_NAME.fullmatch(self.aggregator):
-            raise InputError(f"aggregator: the host name that the parties dial, got {self.aggregator!r:.80}")
-        if not isinstance(self.port, int) or isinstance(self.port, bool) or not 0 < self.port < 65536:
-            raise InputError(f"port: a whole number from 1 to 65535, got {self.port!r:.80}")
-        if not isinstance(self.scheme, str) or self.scheme not in ALL_SCHEMES:
-            raise InputError(f"scheme: must be one of {list(SCHEMES)}, got {self.scheme!r:.80}")
-        self._check_parties()
-
-    def _check_parties(self) -> None:
+        check(self)
         if not 1 <= len(self.parties) <= MOST_PARTIES:
             raise InputError(f"parties: a consortium has 1 to {MOST_PARTIES} parties, got {len(self.parties)}")
         for name in self.parties:
-            if not isinstance(name, str) or not PARTY_NAME.fullmatch(name):
-                raise InputError(f"parties: a name is of letters, digits, - and _, at most 63, got {name!r:.80}")
             if name.lower() in RESERVED:
                 raise InputError(f"parties: the name {name!r} is reserved")
             if name.lower() == self.aggregator.lower():  # its certificate would be that party's
@@ -83,28 +84,23 @@ class Consortium:
             words = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(one_line(f"{path}: not a YAML file ({words:.200})")) from error
         try:
-            found = cls.from_document(document)
+            if not isinstance(document, dict):
+                raise InputError(f"a consortium is a mapping of name, aggregator and parties, got {document!r:.80}")
+            found = read(cls, document)
             if found.scheme not in SCHEMES:
-                raise InputError(f"scheme: must be one of {list(SCHEMES)}, got {found.scheme!r}")
+                raise InputError(f"scheme must be one of {list(SCHEMES)}, got {found.scheme!r}")
         except InputError as error:
             raise InputError(one_line(f"{path}: {error}")) from error
         return found
 
-    @classmethod
-    def from_document(cls, document: Any) -> Self:
-        """Check and take over what was read."""
-        known = [field.name for field in fields(cls)]
-        if not isinstance(document, Mapping):
-            raise InputError(f"a consortium is a mapping with {', '.join(known)}, got {document!r:.80}")
-        for key in document:
-            if key not in known:
-                raise InputError(f"{key!r:.80} is not a field of a consortium, which has {', '.join(known)}")
-        for key in ("name", "aggregator", "parties"):
-            if key not in document:
-                raise InputError(f"{key} is missing")
-        if not isinstance(document["parties"], Sequence) or isinstance(document["parties"], str):
-            raise InputError(f"parties: a list of names, got {document['parties']!r:.80}")
-        return cls(**{**document, "parties": tuple(document["parties"])})
+
+@dataclass(frozen=True)
+class Mark:
+    """The file that makes a folder a kit: whose it is."""
+
+    role: Role
+    name: Annotated[str, _like(KIT_NAME, "the name of a party, a host or a user")]
+    consortium: Consortium
 
 
 @dataclass(frozen=True)
@@ -112,21 +108,19 @@ class Kit:
     """A folder that was handed over: whose it is, and how to reach the aggregator."""
 
     path: Path
-    role: str  # "party", "aggregator" or "scientist"
+    role: Role
     name: str
     consortium: Consortium
 
     @classmethod
     def open(cls, path: Path, *roles: str) -> Self:
-        """Return the kit in a folder, which must be of one of the roles."""
+        """Return the kit in a folder, which must be of one of the roles, where any are named."""
         try:
-            mark = object_in(contents(path / MARK, MIB), MARK)
-            kit = cls(path.resolve(), mark["role"], mark["name"], Consortium.from_document(mark["consortium"]))
-        except (OSError, InputError, KeyError) as error:
+            mark = read(Mark, object_in(contents(path / MARK, MIB), MARK))
+        except (OSError, InputError) as error:
             raise InputError(f"{path}: is not a kit of flora project (no good {MARK})") from error
-        if kit.role not in ROLES or not isinstance(kit.name, str) or not KIT_NAME.fullmatch(kit.name):
-            raise InputError(f"{path}: is not a kit of flora project (no good {MARK})")
-        if kit.role not in roles:
+        kit = cls(path.resolve(), mark.role, mark.name, mark.consortium)
+        if roles and kit.role not in roles:
             raise InputError(f"{path}: is the kit of {kit.whose}, need one of {' or '.join(roles)}")
         return kit
 

@@ -92,7 +92,7 @@ def test_the_server_and_a_user_are_adopted_too(tmp_path: Path) -> None:
         ("fed_client.json", {"client": 3, "servers": []}, (), "none that NVFlare 2.9 writes"),
         ("fed_client.json", [], (), "must be a JSON object"),
         ("fed_client.json", CLIENT, ("a",), "this workspace is not a user's"),
-        ("fed_admin.json", ADMIN, ("../x",), "parties: a name is of letters"),
+        ("fed_admin.json", ADMIN, ("../x",), "parties must be a list of which each is of letters"),
     ],
 )
 def test_what_is_no_workspace_is_refused(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flora.engines.nvflare.consortium import Consortium, Kit
+from flora.engines.nvflare.consortium import Consortium, Kit, Role
 from flora.engines.nvflare.kits.certificates import check_key
 from flora.engines.nvflare.kits.provision import make_kits
 from flora.engines.nvflare.kits.reach import AGAIN, Reach, busy_port, obstacle
@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def kit(path: Path, aggregator: str, port: int, role: str = "party") -> Kit:
+def kit(path: Path, aggregator: str, port: int, role: Role = "party") -> Kit:
     return Kit(path, role, "north", Consortium("hearts", aggregator, ("north",), port))
 
 

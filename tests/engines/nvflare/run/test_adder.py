@@ -86,12 +86,11 @@ def added(adder: Adder) -> list[list[int]]:
         return [future.result().tolist() for future in sums]
 
 
-def test_parties_add_up_and_the_run_hears_what_it_cost(adder: Adder) -> None:
+def test_parties_add_up_and_the_run_hears_that_all_is_well(adder: Adder) -> None:
     hub = begun(adder)
     assert added(adder) == [[1, 20]] * 2
     hub.tick()
-    assert (hub.over, hub.traffic.calls) == ("", 1)
-    assert hub.traffic.received == hub.traffic.sent == {"north": 16, "south": 16}
+    assert (hub.over, hub.awaited) == ("", ())
 
 
 def test_the_run_hears_whom_a_sum_waits_for_after_a_while(adder: Adder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,7 +181,7 @@ def test_who_has_not_answered_in_time_is_late(controller: FloraController) -> No
     asked.began -= 61.0
     with pytest.raises(PartyMissingError, match=r"party 'south' has not answered 'describe' within 60 seconds") as late:
         controller._check(asked)
-    assert (late.value.state, late.value.parties) == ("late", ["south"])
+    assert (late.value.ending.state, late.value.ending.parties) == ("late", ("south",))
     controller._hub = Hub(1, ["north", "south"], lambda *_: None)  # parties that add up are waited for
     controller._check(asked)
 
@@ -193,7 +193,7 @@ def test_in_a_training_one_lost_party_is_enough(controller: FloraController, mon
     controller._hub = Hub(1, ["north", "south"], lambda *_: None)
     with pytest.raises(PartyMissingError) as lost:
         controller._check(asked)
-    assert (lost.value.state, lost.value.parties) == ("lost", ["south"])
+    assert (lost.value.ending.state, lost.value.ending.parties) == ("lost", ("south",))
 
 
 def test_what_the_parties_get_is_the_step_and_who_takes_part(controller: FloraController) -> None:

@@ -58,9 +58,6 @@ def test_the_sum_and_the_parts() -> None:
     for party in ("c", "b", "a"):
         give(hub, party, party.encode() * (1 + PARTIES.index(party)), number=1, kind="gather")
     assert (post.sent[-1][1].lengths, post.sent[-1][1].data) == ((1, 2, 3), b"abbccc")
-    assert hub.traffic.calls == 2
-    assert hub.traffic.received == {"a": 17, "b": 18, "c": 19}
-    assert hub.traffic.sent == {"a": 22, "b": 22, "c": 22}
 
 
 def test_integers_are_added_modulo_two_to_the_64th() -> None:

@@ -1,6 +1,5 @@
 """A run followed from afar: submitted again where somebody was lost, without them where a quorum remains, or ended."""
 
-import json
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import pytest
 
 from flora.engines.nvflare.consortium import Consortium, Kit
 from flora.engines.nvflare.run import remote as module
+from flora.engines.nvflare.run.ending import Ending
 from flora.engines.nvflare.run.job import Run
 from flora.engines.nvflare.run.remote import STARTS, Follower, run_for
 from flora.engines.nvflare.run.session import NoAggregatorError
@@ -69,7 +69,7 @@ class Line:
             return
         place = self.folder / job
         (place / "trials").mkdir(parents=True, exist_ok=True)
-        (place / "outcome.json").write_text(json.dumps({**outcome, "traffic": {}}))
+        Ending(**outcome).write(place)
         if outcome["state"] == "finished":
             (place / "result.json").write_text(result().to_text())
             (place / "model.flora").write_bytes(b"model")
@@ -77,7 +77,7 @@ class Line:
         yield place
 
 
-LOST = {"state": "lost", "error": "party 'south' was lost", "parties": ["south"], "step": "train"}
+LOST = {"state": "lost", "error": "party 'south' was lost", "parties": ("south",), "step": "train"}
 DONE = {"state": "finished"}
 
 
@@ -140,7 +140,7 @@ def test_with_a_quorum_the_run_goes_on_without_it(followed: Any) -> None:
     assert "going on without south (--quorum 2)" in said
 
 
-LATE = {"state": "late", "error": "party 'south' has not answered", "parties": ["south"], "step": "search"}
+LATE = {"state": "late", "error": "party 'south' has not answered", "parties": ("south",), "step": "search"}
 
 
 def test_with_a_quorum_the_run_goes_on_without_who_is_late(followed: Any) -> None:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flora.core.codec import to_document
 from flora.core.documents import MIB, contents, object_in
 from flora.core.files import write_whole
-from flora.engines.nvflare.consortium import MARK, SCIENTIST, Consortium
+from flora.engines.nvflare.consortium import MARK, SCIENTIST, Consortium, Mark, Role
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.kits.provision import CONTROLLER, ENGINE, EXECUTOR, WITHIN
 from flora.errors import InputError
@@ -115,11 +116,10 @@ def _allow(path: Path, resources: dict[str, Any], kind: str) -> None:
     _write(path / "local" / "resources.json", resources)
 
 
-def _mark(path: Path, role: str, name: str, consortium: Consortium) -> None:
+def _mark(path: Path, role: Role, name: str, consortium: Consortium) -> None:
     (path / "state").mkdir(mode=0o700, exist_ok=True)
     Foreground(path / "state").open()
-    document = {**vars(consortium), "parties": list(consortium.parties)}
-    _write(path / MARK, {"role": role, "name": name, "consortium": document})
+    _write(path / MARK, to_document(Mark(role, name, consortium)))
 
 
 def _write(path: Path, document: Any) -> None:

@@ -8,8 +8,9 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from flora.core.codec import to_document
 from flora.engines.nvflare import require_nvflare
-from flora.engines.nvflare.consortium import AGGREGATOR, AUTHORITY, MARK, SCIENTIST, USER, Consortium, Kit
+from flora.engines.nvflare.consortium import AGGREGATOR, AUTHORITY, MARK, SCIENTIST, USER, Consortium, Kit, Mark, Role
 from flora.engines.nvflare.kits.texts import AGGREGATOR_README, PARTY_README
 from flora.errors import FloraError, InputError
 
@@ -53,15 +54,11 @@ def make_kits(consortium: Consortium, out: Path, *, own_keys: bool = False) -> l
         for party in new if own_keys else ():
             for file in ("client.key", "client.crt"):
                 (out / party / "startup" / file).unlink()
-        _write_json(authority / "consortium.json", _document(consortium))
+        _write_json(authority / "consortium.json", to_document(consortium))
     finally:
         shutil.rmtree(made)
         keep_root_alone(authority)
     return kits
-
-
-def _document(consortium: Consortium) -> dict[str, Any]:
-    return {**vars(consortium), "parties": list(consortium.parties)}
 
 
 def _refuse_another(out: Path, consortium: Consortium) -> None:
@@ -71,7 +68,7 @@ def _refuse_another(out: Path, consortium: Consortium) -> None:
         stored = json.loads((out / AUTHORITY / "consortium.json").read_bytes())
     except (OSError, ValueError):
         raise InputError(f"{out}: is not empty and no folder of this consortium; name another with --out") from None
-    for key, value in _document(consortium).items():
+    for key, value in to_document(consortium).items():
         if key != "parties" and stored.get(key) != value:
             raise InputError(f"{out}: holds another consortium: its {key} is {stored.get(key)!r}, now {value!r}")
 
@@ -245,8 +242,8 @@ def _authorization() -> dict[str, Any]:
     return {"format_version": "1.0", "permissions": roles}
 
 
-def _mark(folder: Path, role: str, name: str, consortium: Consortium) -> Kit:
-    _write_json(folder / MARK, {"role": role, "name": name, "consortium": _document(consortium)})
+def _mark(folder: Path, role: Role, name: str, consortium: Consortium) -> Kit:
+    _write_json(folder / MARK, to_document(Mark(role, name, consortium)))
     return Kit(folder.resolve(), role, name, consortium)
 
 

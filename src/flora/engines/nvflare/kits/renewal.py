@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flora.core.codec import read
 from flora.core.documents import MIB, contents, object_in
 from flora.core.files import write_whole
 from flora.core.rules import one_line
@@ -62,7 +63,7 @@ def sign_request(folder: Path, data: bytes) -> Signed:
     request, name = request_in(data)
     authority = folder / AUTHORITY
     file = authority / "consortium.json"
-    consortium = Consortium.from_document(object_in(contents(file, MIB), str(file)))
+    consortium = read(Consortium, object_in(contents(file, MIB), str(file)))
     stored = _root_in(authority)
     root = loaded_root(stored)
     now = datetime.now(UTC)

@@ -10,7 +10,7 @@ anew, and more than half of what the aggregator computes.
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any, Literal, Self
@@ -29,7 +29,7 @@ from flora.engines.nvflare.run.collective import (
     send_answer,
     sender_of,
 )
-from flora.engines.nvflare.run.hub import Hub, HubAnswer, Traffic
+from flora.engines.nvflare.run.hub import Hub, HubAnswer
 from flora.errors import WireError
 
 ORDER = "hub"
@@ -53,9 +53,6 @@ class State:
     """How an exchange is."""
 
     over: str
-    calls: Total
-    received: dict[str, Total]
-    sent: dict[str, Total]
     awaited: tuple[Name, ...] = ()
 
 
@@ -96,7 +93,7 @@ class Adder:
             state = self._follow(run, order)
         except ValueError as error:
             logging.getLogger(__name__).warning("flora: an order that is none: %s", error)
-            state = State(f"the aggregator's two processes do not understand each other ({error!s:.200})", 0, {}, {})
+            state = State(f"the aggregator's two processes do not understand each other ({error!s:.200})")
         return answer_to_message(HubAnswer("ok", 0, data=json.dumps(to_document(state)).encode()))
 
     def tick(self) -> None:
@@ -115,11 +112,11 @@ class Adder:
                 self._exchanges = {run: _Exchange(Hub(order.step, order.parties, self._send))}
             exchange = self._exchanges.get(run)
         if exchange is None:
-            return State("no training is under way", 0, {}, {})
+            return State("no training is under way")
         exchange.heard = monotonic()
         if order.what == "end":
             exchange.hub.close(order.reason)
-        return State(exchange.hub.over, **asdict(exchange.hub.traffic), awaited=exchange.hub.awaited)
+        return State(exchange.hub.over, exchange.hub.awaited)
 
     def _end_all(self, reason: str) -> None:
         for exchange in self._exchanges.values():
@@ -139,7 +136,6 @@ class FarHub:
 
     cell: Any
     over: str = ""
-    traffic: Traffic = field(default_factory=Traffic)
     awaited: tuple[str, ...] = ()
     missed: int = 0  # orders in a row that were not answered
 
@@ -169,6 +165,5 @@ class FarHub:
             state = read(State, object_in(bytes(received.payload), "a state", WireError))
         except (ValueError, TypeError, AttributeError):
             return False
-        self.over = self.over or state.over
-        self.traffic, self.awaited = Traffic(state.calls, state.received, state.sent), state.awaited
+        self.over, self.awaited = self.over or state.over, state.awaited
         return True

@@ -1,14 +1,13 @@
 """The aggregator's side of a run: it drives the program, keeps the answers and adds up. It sees no rows."""
 
-import json
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import Any, Literal
 
 from nvflare.apis.controller_spec import Task
 from nvflare.apis.impl.controller import Controller
@@ -16,11 +15,13 @@ from nvflare.apis.shareable import Shareable
 
 from flora.core.codec import to_document
 from flora.core.files import write_whole
+from flora.core.rules import MOST_TEXT
 from flora.engines.files import carried_texts, with_files
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.guard.rules import SERVER
 from flora.engines.nvflare.run.adder import FarHub
 from flora.engines.nvflare.run.collective import BEAT, CHANNEL, REDUCE, answer_call, header_of, send_answer, sender_of
+from flora.engines.nvflare.run.ending import Ending
 from flora.engines.nvflare.run.heartbeats import Heartbeats, patience_with
 from flora.engines.nvflare.run.hub import Hub, HubAnswer
 from flora.engines.nvflare.run.job import NAME, RESULT, STATUS, Run
@@ -49,9 +50,9 @@ MISSING = {
 class PartyMissingError(FloraError):
     """Parties that gave no sign of life in a step, or have not answered it in time."""
 
-    def __init__(self, state: str, parties: Sequence[str], step: str, why: str) -> None:
-        self.state, self.parties, self.step = state, list(parties), step
+    def __init__(self, state: Literal["lost", "late"], parties: Sequence[str], step: str, why: str) -> None:
         super().__init__(f"party {' and '.join(map(repr, parties))} {why}")
+        self.ending = Ending(state, str(self), tuple(parties), step)
 
 
 class StoppedError(FloraError):
@@ -86,7 +87,7 @@ class FloraController(Controller):  # type: ignore[misc]
         self._heartbeats, self._over = Heartbeats(), Event()
         self._asked: Asked | None = None
         self._hub: Hub | FarHub | None = None
-        self._number, self._seconds, self._traffic = 0, {}, {}  # type: ignore[var-annotated]
+        self._number, self._seconds = 0, dict[str, float]()
         self._trainings = 0  # that the program has come to, those with answers included
 
     def start_controller(self, fl_ctx: Any) -> None:
@@ -132,16 +133,16 @@ class FloraController(Controller):  # type: ignore[misc]
             missing = {party: MISSING[extent] for party, extent in sorted(self._plan.left_out.items())}
             notes = [f"{party}: {words}" for party, words in missing.items()]
             self._write(replace(result, notes=(*result.notes, *notes), missing=missing), outcome)
-            self._end({"state": "finished"})
+            self._end(Ending("finished"))
         except PartyMissingError as error:
-            self._end({"state": error.state, "error": str(error), "parties": error.parties, "step": error.step})
+            self._end(error.ending)
         except StoppedError:
-            self._end({"state": "stopped"})
+            self._end(Ending("stopped"))
         except FloraError as error:
-            self._end({"state": "failed", "error": str(error), "input": isinstance(error, InputError)})
+            self._end(Ending("failed", str(error)[:MOST_TEXT], input=isinstance(error, InputError)))
         except Exception as error:
             self.logger.exception("flora")
-            self._end({"state": "failed", "error": f"{type(error).__name__}: {error}", "input": False})
+            self._end(Ending("failed", f"{type(error).__name__}: {error}"[:MOST_TEXT]))
 
     def _write(self, result: Result, outcome: Outcome) -> None:
         """Write what the scientist fetches: the result, the trials in the parties' order, and the model."""
@@ -150,10 +151,9 @@ class FloraController(Controller):  # type: ignore[misc]
         write_whole(self._result / MODEL, outcome.model)
         write_whole(self._result / "result.json", result.to_text().encode())
 
-    def _end(self, outcome: dict[str, Any]) -> None:
-        self._foreground.say(f"run: {outcome['state']}{': ' + outcome['error'] if 'error' in outcome else ''}")
-        self._result.mkdir(parents=True, exist_ok=True)
-        write_whole(self._result / "outcome.json", json.dumps({**outcome, "traffic": self._traffic}).encode())
+    def _end(self, ending: Ending) -> None:
+        self._foreground.say(f"run: {ending.state}{': ' + ending.error if ending.error else ''}")
+        ending.write(self._result)
 
     # -- one step
 
@@ -174,7 +174,6 @@ class FloraController(Controller):  # type: ignore[misc]
         self._collect(asked)
         if self._hub is not None:
             self._hub.tick()
-            self._traffic[step.name] = asdict(self._hub.traffic)
         self._foreground.say(f"{step.name}: done in {time.perf_counter() - began:.1f} s")
         return list({**known, **asked.replies}.values())
 

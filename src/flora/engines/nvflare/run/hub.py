@@ -70,22 +70,12 @@ Send = Callable[[Address, HubAnswer], None]
 
 
 @dataclass
-class Traffic:
-    """What one step's exchange cost: counts only."""
-
-    calls: int = 0
-    received: dict[str, int] = field(default_factory=dict)
-    sent: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass
 class Hub:
     """The exchange of one step. ``parties`` are in the order of their ranks."""
 
     step: int
     parties: Sequence[str]
     send: Send
-    traffic: Traffic = field(default_factory=Traffic)
     over: str = ""  # why nothing more is exchanged
     _number: int = 0
     _calls: dict[str, Call] = field(default_factory=dict)
@@ -150,7 +140,6 @@ class Hub:
         if call.kind != "again":
             self._first = self._first if self._calls else monotonic()
             self._calls[party], self._parts[party] = call, data
-            self.traffic.received[party] = self.traffic.received.get(party, 0) + len(data)
         self._waiting[party] = (address, monotonic())
         return None
 
@@ -182,9 +171,6 @@ class Hub:
             self._last = HubAnswer("ok", self._number, data=total.tobytes())
         self._number += 1
         self._calls, self._parts = {}, {}
-        self.traffic.calls += 1
-        for party in self.parties:
-            self.traffic.sent[party] = self.traffic.sent.get(party, 0) + len(self._last.data)
         return self._everyone_waiting(self._last)
 
     def _everyone_waiting(self, answer: HubAnswer) -> list[tuple[Address, HubAnswer]]:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from flora.engines.nvflare.consortium import Kit
+from flora.engines.nvflare.run.ending import Ending
 from flora.engines.nvflare.run.job import Run
-from flora.engines.nvflare.run.session import NoAggregatorError, Session, read_outcome, session
-from flora.errors import FloraError, InputError
+from flora.engines.nvflare.run.session import NoAggregatorError, Session, session
+from flora.errors import FloraError
 from flora.problem.trials import PartyTrials
 from flora.program.request import Request
 from flora.program.result import FORMAT, MODEL, Result
@@ -34,7 +34,6 @@ class Fetched:
     result: Result
     trials: tuple[PartyTrials, ...]
     model: bytes
-    traffic: dict[str, Any]
 
     @classmethod
     def read(cls, folder: Path) -> "Fetched":
@@ -42,7 +41,7 @@ class Fetched:
         trials = tuple(PartyTrials.read(file) for file in sorted((folder / "trials").glob("*.json")))
         file = folder / "result.json"
         result = Result.from_text(FORMAT.file(file), str(file))
-        return cls(result, trials, (folder / MODEL).read_bytes(), read_outcome(folder).get("traffic", {}))
+        return cls(result, trials, (folder / MODEL).read_bytes())
 
 
 @dataclass
@@ -114,13 +113,13 @@ class Follower:
     def _end(self, line: Session, job: str, joined: bool) -> Fetched | None:
         """Return what a run left that has ended; None to begin again, and raise what ended it for good."""
         with line.result(job) as folder:
-            outcome = None if folder is None else read_outcome(folder)
-            if folder is not None and outcome is not None and outcome["state"] == "finished":
+            ending = None if folder is None else Ending.read(folder)
+            if folder is not None and ending is not None and ending.state == "finished":
                 return Fetched.read(folder)
-        if self._stopped or (joined and outcome is not None and outcome["state"] == "stopped"):
+        if self._stopped or (joined and ending is not None and ending.state == "stopped"):
             return None  # whom we stopped, or what a Ctrl-C before this command was still about to stop
-        if outcome is not None:
-            self._go_on(outcome)
+        if ending is not None:
+            self._go_on(ending)
         elif not joined:  # else it went with a process of the aggregator
             self._could_not_start(line.ended(job))
         return None
@@ -182,32 +181,32 @@ class Follower:
         words += [f"a sum waits for {', '.join(status.awaited)}"] * bool(status.awaited)
         self._tell(f"{status.step}: {'; '.join(words) or 'all have answered'}")
 
-    def _go_on(self, outcome: dict[str, Any]) -> None:
+    def _go_on(self, ending: Ending) -> None:
         """Decide after a run that did not finish: again, without somebody, or not at all."""
-        if outcome["state"] == "lost":
-            self.say(outcome["error"])
-            for party in outcome["parties"]:
-                left = self.run.asked(training=outcome["step"] == "train")
+        if ending.state == "lost":
+            self.say(ending.error)
+            for party in ending.parties:
+                left = self.run.asked(training=ending.step == "train")
                 if self.quorum is not None and len(left) - 1 >= self.quorum:
-                    self._leave_out(party, outcome["step"])
+                    self._leave_out(party, ending.step)
                 else:
                     self._lost.add(party)
             return
-        if outcome["state"] == "late":
-            self._without_the_late(outcome)
+        if ending.state == "late":
+            self._without_the_late(ending)
             return
-        if outcome["state"] == "stopped":
+        if ending.state == "stopped":
             raise FloraError("the run was stopped by somebody else; the same command goes on from here")
-        raise (InputError if outcome.get("input") else FloraError)(outcome["error"])
+        raise ending.fault
 
-    def _without_the_late(self, outcome: dict[str, Any]) -> None:
-        left = len(self.run.asked(training=False)) - len(outcome["parties"])
+    def _without_the_late(self, ending: Ending) -> None:
+        left = len(self.run.asked(training=False)) - len(ending.parties)
         if self.quorum is None or left < self.quorum:
             needed = "all are needed" if self.quorum is None else f"{self.quorum} are needed (--quorum)"
-            raise FloraError(f"{outcome['error']}; {left} have answered and {needed}")
-        self.say(outcome["error"])
-        for party in outcome["parties"]:
-            self._leave_out(party, outcome["step"], late=True)
+            raise FloraError(f"{ending.error}; {left} have answered and {needed}")
+        self.say(ending.error)
+        for party in ending.parties:
+            self._leave_out(party, ending.step, late=True)
 
     def _leave_out(self, party: str, step: str, *, late: bool = False) -> None:
         self.run = self.run.without(party, step, late=late)

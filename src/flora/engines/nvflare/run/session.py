@@ -15,17 +15,16 @@ from threading import current_thread
 from typing import Any, TextIO
 
 from flora.core.codec import read
-from flora.core.documents import MOST_BYTES, contents, object_in
-from flora.core.rules import one_line, shown
+from flora.core.rules import one_line
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import Kit
+from flora.engines.nvflare.run.ending import FILE
 from flora.engines.nvflare.run.job import CLASSES, RESULT, STATUS, Run, write_job
-from flora.errors import FloraError, InputError, WireError
+from flora.errors import FloraError, InputError
 from flora.program.status import RunStatus
 
 CALLS = 4.0  # a party that is connected calls every 3 seconds
 OURS = "flora"  # how the names of our own threads begin
-STATES = ("finished", "lost", "late", "stopped", "failed")
 
 
 class NoAggregatorError(FloraError):
@@ -119,7 +118,7 @@ class Session:
         from flora.engines.nvflare.guard.downloads import fetched
 
         location = self._call(lambda: fetched(self.api, job))
-        found = sorted(location.rglob(f"{RESULT}/outcome.json"))
+        found = sorted(location.rglob(f"{RESULT}/{FILE}"))
         try:
             yield found[0].parent if found else None
         finally:
@@ -191,19 +190,6 @@ def read_status(found: Any) -> RunStatus:
         return read(RunStatus, found)
     except InputError as error:
         raise FloraError(one_line(f"the aggregator's word on the run cannot be read: {error}")) from error
-
-
-def read_outcome(folder: Path) -> dict[str, Any]:
-    """Return what the aggregator wrote of a run's end."""
-    file = folder / "outcome.json"
-    document = object_in(contents(file, MOST_BYTES, WireError), file.name, WireError)
-    parties, words = document.get("parties", []), [document.get(name, "") for name in ("error", "step")]
-    listed = isinstance(parties, list) and all(isinstance(party, str) for party in parties)
-    if document.get("state") not in STATES or not listed or not all(isinstance(text, str) for text in words):
-        raise WireError(f"{file.name}: must say how a run ended ({', '.join(STATES)}), got {shown(document)}")
-    if not isinstance(document.get("traffic", {}), dict):
-        raise WireError(f"{file.name}: its traffic must be a JSON object, got {shown(document['traffic'])}")
-    return {**document, "error": "\n".join(map(one_line, document.get("error", "").splitlines())), "parties": parties}
 
 
 def _words(error: Exception) -> str:

@@ -36,7 +36,22 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from flora.cli.main import main
 sys.exit(main())
 """
+# A party's search that has begun and stands still while a file is there: nobody need compute until a test has done.
+HELD = """
+import pathlib, time
+import flora.engines.nvflare.foreground as module
+say = module.Foreground.say
+
+def held(self, text):
+    say(self, text)
+    while text == "search: begins" and pathlib.Path({mark!r}).exists():
+        time.sleep(0.1)
+
+
+module.Foreground.say = held
+"""
 SIZES = {"north": 150, "south": 90, "west": 120}
+QUICK = ["--model", "svm", "--trials", "3", "--cv", "2"]  # a run, where it does not matter which
 LONG = 900.0  # seconds for anything to happen; a loaded machine is slow
 
 
@@ -301,6 +316,35 @@ def make_network(home: Path, sizes: Mapping[str, int]) -> Network:
 def first_on_path(folder: Path) -> dict[str, str]:
     """Let a folder's sitecustomize run in a command and in all that it starts."""
     return {"PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+
+
+@dataclass(frozen=True)
+class HeldSearch:
+    """Holds the search of who is started with its environment, until it is let go."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self._mark.touch()
+        (self.folder / "sitecustomize.py").write_text(HELD.format(mark=str(self._mark)))
+
+    @property
+    def _mark(self) -> Path:
+        return self.folder / "held"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return first_on_path(self.folder)
+
+    def let_go(self) -> None:
+        """Let the search go on."""
+        self._mark.unlink()
+
+
+@pytest.fixture
+def held_search(tmp_path_factory: pytest.TempPathFactory) -> HeldSearch:
+    """A search that lasts as long as the test wants it to."""
+    return HeldSearch(tmp_path_factory.mktemp("held"))
 
 
 def port_of_its_own() -> int:

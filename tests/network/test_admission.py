@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 
 from flora.engines.nvflare.consortium import Consortium
 from flora.engines.nvflare.kits.provision import make_kits
-from tests.network.conftest import Network, Open, first_on_path, make_network
+from tests.network.conftest import QUICK, Network, Open, first_on_path, make_network
 
 pytestmark = pytest.mark.network
 
@@ -245,7 +245,7 @@ def test_a_message_of_another_step_or_size_ends_the_training_and_names_the_party
     network.aggregator()
     network.party("north")
     network.party("south", environment=first_on_path(tmp_path / "rogue"))
-    run = network.tune("out", "--model", "svm", "--trials", "2", "--cv", "2")
+    run = network.tune("out", *QUICK)
     assert run.wait() == 1
 
     assert re.search(said, run.text.replace("\n", " ")), run.text

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from flora.party.audit import verify
-from tests.network.conftest import Network, Open, answer_of, bytes_of
+from tests.network.conftest import QUICK, Network, Open, answer_of, bytes_of
 
 pytestmark = pytest.mark.network
 
@@ -79,7 +79,7 @@ def test_ask_shows_what_leaves_and_a_no_keeps_it(opened: Open) -> None:
     network.aggregator()
     network.party("north")
     south = network.party("south", "--ask", typed="yes\nno\n")
-    run = network.tune("out", "--model", "svm", "--trials", "2", "--cv", "2")
+    run = network.tune("out", *QUICK)
     assert run.wait() == 1
     assert "party 'south' refused 'search': the administrator of 'south' said no to 'search'" in run.text
     shown = south.text.split("send this reply to 'search'")[1]

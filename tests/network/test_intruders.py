@@ -21,7 +21,7 @@ from flora.engines.nvflare.run.service import end_tree
 from flora.engines.nvflare.run.session import session
 from flora.party.audit import verify
 from tests.engines.nvflare.guard import nvflare_topics as topics
-from tests.network.conftest import Network, Open, first_on_path
+from tests.network.conftest import QUICK, HeldSearch, Network, Open, first_on_path
 
 pytestmark = pytest.mark.network
 
@@ -252,14 +252,16 @@ def _hostile(network: Network, intruders: Any) -> Intruder:
     return found
 
 
-def test_the_aggregator_and_a_peer_get_nothing_during_a_run(opened: Open, intruders: Any) -> None:
+def test_the_aggregator_and_a_peer_get_nothing_during_a_run(
+    opened: Open, intruders: Any, held_search: HeldSearch
+) -> None:
     """The hostile aggregator writes to a party's process for a run, also in the names of others, while it searches."""
-    network = opened({"north": 60, "south": 4000}, fresh=True)
+    network = opened({"north": 60, "south": 60}, fresh=True)
     hostile = _hostile(network, intruders)
     network.party("north").until("connected to the aggregator")
-    network.party("south").until("connected to the aggregator")
+    network.party("south", environment=held_search.environment).until("connected to the aggregator")
     before = contents(network.kits / "south")
-    run = network.tune("out", "--model", "hgb", "--trials", "100", "--cv", "10", "--no-race")
+    run = network.tune("out", *QUICK)
     network.commands["south"].until("search: begins")
     job = next(p.name for p in (network.kits / "south").iterdir() if re.fullmatch(r"[0-9a-f]{8}-[-0-9a-f]{27}", p.name))
     claims = (f"north.{job}", "north", f"south.{job}", "south")
@@ -278,16 +280,18 @@ def test_the_aggregator_and_a_peer_get_nothing_during_a_run(opened: Open, intrud
     run.end()
 
 
-def test_a_peer_in_a_run_gets_nothing_and_the_run_ends_well(opened: Open, intruders: Any) -> None:
+def test_a_peer_in_a_run_gets_nothing_and_the_run_ends_well(
+    opened: Open, intruders: Any, held_search: HeldSearch
+) -> None:
     """North takes part with a client of its own, which attacks south and the aggregator while both search."""
-    network = opened({"north": 60, "south": 1500}, fresh=True)
+    network = opened({"north": 60, "south": 60}, fresh=True)
     network.aggregator().until("ready for the parties")
     network.party("north").until("connected to the aggregator")  # it leaves its settings in the kit
     network.commands["north"].end()
-    network.party("south").until("connected to the aggregator")
+    network.party("south", environment=held_search.environment).until("connected to the aggregator")
     peer = intruders("peer", network.kits / "north")
     before = contents(network.kits / "south")
-    run = network.tune("out", "--model", "hgb", "--trials", "40", "--cv", "5", "--trainings", "1")
+    run = network.tune("out", *QUICK)
     network.commands["south"].until("search: begins")
     job = next(p.name for p in (network.kits / "south").iterdir() if re.fullmatch(r"[0-9a-f]{8}-[-0-9a-f]{27}", p.name))
     targets = ("south", f"south.{job}", f"server.{job}")
@@ -296,17 +300,20 @@ def test_a_peer_in_a_run_gets_nothing_and_the_run_ends_well(opened: Open, intrud
     assert refusals(network.kits / "aggregator")
     after = {name: digest for name, digest in contents(network.kits / "south").items() if name in before}
     assert after == before
+    held_search.let_go()
     assert run.wait() == 0, run.text
 
 
-def test_members_that_take_anothers_name_are_kept_out_and_the_run_ends_well(opened: Open, intruders: Any) -> None:
-    """Three cells with north's kit call themselves by names that are not north's, while north and south search."""
-    network = opened({"north": 60, "south": 4000}, fresh=True)
+def test_members_that_take_anothers_name_are_kept_out_and_the_run_ends_well(
+    opened: Open, intruders: Any, held_search: HeldSearch
+) -> None:
+    """Three cells with north's kit call themselves by names that are not north's, while south searches."""
+    network = opened({"north": 60, "south": 60}, fresh=True)
     network.aggregator().until("ready for the parties")
     network.party("north").until("connected to the aggregator")
-    network.party("south").until("connected to the aggregator")
+    network.party("south", environment=held_search.environment).until("connected to the aggregator")
     before = contents(network.kits / "south")
-    run = network.tune("out", "--model", "hgb", "--trials", "30", "--cv", "5", "--no-race", "--trainings", "1")
+    run = network.tune("out", *QUICK)
     network.commands["south"].until("search: begins")
     job = next(p.name for p in (network.kits / "south").iterdir() if re.fullmatch(r"[0-9a-f]{8}-[-0-9a-f]{27}", p.name))
     names = ("south", f"south.{job}", f"_admin_{job}")
@@ -320,4 +327,5 @@ def test_members_that_take_anothers_name_are_kept_out_and_the_run_ends_well(open
         assert f"the certificate of 'north' is not that of '{name}'" in refused
     after = {name: digest for name, digest in contents(network.kits / "south").items() if name in before}
     assert after == before
+    held_search.let_go()
     assert run.wait() == 0, run.text

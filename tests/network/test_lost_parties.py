@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.network.conftest import Network, Open, answer_of, bytes_of
+from tests.network.conftest import QUICK, HeldSearch, Network, Open, answer_of, bytes_of
 from tests.network.link import Link, for_seconds
 from tests.network.test_faults import LONG_SEARCH, LONG_TRAINING, TRIALS, assert_same, counts_said
 
@@ -88,14 +88,18 @@ def test_with_a_quorum_the_training_goes_on_without_the_lost_party(opened: Open)
     assert [party["name"] for party in answer["parties"]] == ["north", "south", "west"]
 
 
-def test_with_a_deadline_the_run_goes_on_without_who_is_late(opened: Open) -> None:
-    network = opened({"north": 60, "south": 60, "west": 200_000}).start()  # west searches for minutes
-    run = network.tune("out", *LONG_SEARCH, "--quorum", "2", "--deadline", "45")
+def test_with_a_deadline_the_run_goes_on_without_who_is_late(opened: Open, held_search: HeldSearch) -> None:
+    network = opened()
+    network.aggregator()
+    network.party("north")
+    network.party("south")
+    network.party("west", environment=held_search.environment)  # it searches without end
+    run = network.tune("out", *QUICK, "--quorum", "2", "--deadline", "45")
     assert run.wait() == 0, run.text
     assert "party 'west' has not answered 'search' within 45 seconds" in run.text.replace("\n", " ")
     answer = answer_of(network.folder / "out")
     assert answer["missing"] == {"west": "it was late, and the run went on without it"}
-    alone = network.in_process("alone", *LONG_SEARCH, parties=["north", "south"])
+    alone = network.in_process("alone", *QUICK, parties=["north", "south"])
     assert bytes_of(network.folder / "out") == bytes_of(alone)
 
 

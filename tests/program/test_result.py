@@ -50,12 +50,18 @@ def test_a_result_is_json_and_its_parties_are_sorted() -> None:
     assert "gain" not in document["parties"][0]  # nothing was measured
 
 
-def test_a_whole_runs_result_comes_back_from_its_text() -> None:
+@pytest.fixture(scope="module")
+def whole() -> Result:
+    """The result of a run that does all that there is."""
     request = Request(family="svm", trials=3, folds=2, confirm=2, trainings=5, certificate=True)
     seconds: dict[str, float] = {}
     gates = [gate(name, two_moons(60, k)) for k, name in enumerate("ab")]
     outcome = drive(single_shot(request), timed(in_process(gates), seconds))
-    found = result_of(outcome, request, seconds)
+    return result_of(outcome, request, seconds)
+
+
+def test_a_whole_runs_result_comes_back_from_its_text(whole: Result) -> None:
+    found = whole
     again = Result.from_text(found.to_text(), "result.json")
     assert again.to_text() == found.to_text()
     assert again.parties == found.parties
@@ -63,7 +69,25 @@ def test_a_whole_runs_result_comes_back_from_its_text() -> None:
     assert [party.measured is not None for party in again.parties] == [True, True]
     assert sorted(found.seconds) == ["certify", "confirm", "describe", "search", "train"]
     assert found.certificate is not None
-    assert found.certificate["config"] == found.trained_config
+    assert (found.certificate.config, again.certificate) == (found.trained_config, found.certificate)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"version": 1}, "certificate: must be a certificate of version 2"),
+        ({"measured": [{"basis": "guessed"}]}, r"certificate.*measured\[0\]"),
+        ({"contributions": {}}, "certificate: contributions must be of the terms"),
+        ({"contributions": {"luck": 1.0}}, "certificate: contributions must be of the terms"),
+        ({"bound": {"value": 1.0, "status": "hoped"}}, r"certificate.*bound.*status must be one of"),
+        ({"luck": 1.0}, "certificate.*unknown field 'luck'"),
+    ],
+)
+def test_a_certificate_that_is_none_is_refused(whole: Result, change: dict[str, object], words: str) -> None:
+    document = json.loads(whole.to_text())
+    document["certificate"] |= change
+    with pytest.raises(InputError, match=words):
+        Result.from_text(json.dumps(document), "result.json")
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Self
 
 from flora.aggregator.aggregation import Aggregation
+from flora.aggregator.certificate.record import Certificate
 from flora.aggregator.choose import Candidate
 from flora.aggregator.comparison import Comparison, mean_loss
 from flora.aggregator.evidence import Objective
 from flora.aggregator.private import SurveyedMean
 from flora.aggregator.verdict import LEVEL, Basis, Decision, Grade, Verdict, gamma
-from flora.core.codec import FLAT, to_document, to_json
+from flora.core.codec import FLAT, to_document
 from flora.core.documents import Format
 from flora.core.rules import check
 from flora.errors import InputError
@@ -185,7 +186,7 @@ class Result:
     schema: Schema | None = None
     notes: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)  # parties of the consortium, and why they are not in it
-    certificate: Mapping[str, Any] | None = None
+    certificate: Certificate | None = None
     private: PrivateResult | None = None  # None: each party's pairs are known
     seconds: Mapping[str, float] = field(default_factory=dict)
     command: str | None = None
@@ -264,7 +265,7 @@ def result_of(outcome: Outcome, request: Request, seconds: Mapping[str, float]) 
         model_digest=hashlib.sha256(outcome.model).hexdigest() if trained else None,
         schema=outcome.schema,
         notes=outcome.notes,
-        certificate=to_json(outcome.certificate.to_json()) if outcome.certificate else None,
+        certificate=outcome.certificate,
         private=PrivateResult.of(found),
         seconds={name: round(value, 3) for name, value in seconds.items()},
         positive=known.positive if outcome.schema is None else asked_class(known.scoring, outcome.schema),

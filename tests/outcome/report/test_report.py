@@ -3,7 +3,7 @@ import hashlib
 import json
 import pathlib as files
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -12,6 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pytest
 
+from flora.aggregator.certificate.extrapolation import Extrapolation
+from flora.aggregator.certificate.measured import MeasuredGap
+from flora.aggregator.certificate.record import Certificate, Growth, Number
 from flora.aggregator.surface import SurfaceChoice, fit_surface
 from flora.aggregator.surfaces.kinds import Learning, Undivided
 from flora.errors import InputError
@@ -126,7 +129,7 @@ def pair() -> Case:
 @pytest.fixture(scope="module")
 def hostile() -> str:
     result, trials = tuned([EVIL_PARTY, "c&d"], EVIL)
-    certificate = {"summary": [EVIL_PARTY], "parties": {EVIL_PARTY: {EVIL_HP: {"value": 1.0, "status": EVIL_PARTY}}}}
+    certificate = certified({EVIL_PARTY: {EVIL_HP: Number(1.0, "assumed")}})
     notes, command = ("</script>\u2028<!-- <script>",), f"flora {EVIL_PARTY}"
     return page(replace(result, notes=notes, certificate=certificate, command=command), trials)
 
@@ -320,28 +323,35 @@ class TestPage:
             page(result, [])
 
 
+def certified(parties: Mapping[str, Mapping[str, Number]], **parts: Any) -> Certificate:
+    """Return a certificate that says nothing but what is given."""
+    none, nothing = (
+        Number(0.0, "proved"),
+        {"config": {}, "worst": {}, "forms": {}, "regret": {}, "contributions": {"loss": 0.0}},
+    )
+    numbers = {"bound": None, "tried": None, "range": None, "spread": none, "beta": none}
+    rest = {"measured": (), "growth": (), "configs": 3, "tried_configs": 2}
+    return Certificate(**{**nothing, **numbers, **rest, "parties": parties, **parts})
+
+
 class TestCertificate:
     def test_is_left_out_where_none_was_computed(self, pair: Case) -> None:
         assert section(Analysis.of(*pair)) == ""
 
     def test_shows_each_number_with_its_status(self, pair: Case) -> None:
         result, trials = pair
-        parties = {
-            "a": {"delta": {"value": 0.25, "status": "proved"}},
-            "b": {"delta": {"value": 0.5, "status": "assumed"}},
-        }
-        certificate = {
-            "bound": {"value": 0.125, "status": "estimated"},
-            "regret": {"bound": None},
-            "measured": [{"basis": "measured", "value": 0.0375, "level": 0.95, "configs": 9, "gain": None}],
-            "contributions": {"loss": 0.0625, "size": 0.03125},
-            "parties": parties,
-            "growth": [{"party": "a", "config": "other"}],
-            "summary": ["It loses at most 0.125 more.", "a, other config: with 90 rows the loss may fall."],
-        }
+        parties = {"a": {"delta": Number(0.25, "proved")}, "b": {"delta": Number(0.5, "assumed")}}
+        certificate = certified(
+            parties,
+            bound=Number(0.125, "estimated"),
+            regret={"bound": None},
+            measured=(MeasuredGap("measured", 0.0375, 0.95, 9, {}, None),),
+            contributions={"loss": 0.0625, "size": 0.03125},
+            growth=(Growth("a", "other", Extrapolation(90, 0.01, 0.0, 0.02)),),
+        )
         run = Analysis.with_surface(replace(result, certificate=certificate), tuple(trials), Formula(lambda x: x[:, 0]))
         found = section(run)
-        assert found.index("It loses at most 0.125 more.") < found.index("with 90 rows") < found.index("at most</th>")
+        assert found.index("loses at most 0.125 more") < found.index("with 90 rows") < found.index("at most</th>")
         assert found.index("<summary>What the rows of all parties") < found.index("with 90 rows")  # who asks is told
         assert "0.125 estimated" in Outline(found).text
         assert "0.250 0.500 assumed" in Outline(found).text

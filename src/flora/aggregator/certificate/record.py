@@ -5,15 +5,19 @@ Which number is proved, which is estimated and which is assumed stands next to i
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from flora.aggregator.certificate.extrapolation import Extrapolation
 from flora.aggregator.certificate.measured import MeasuredGap
-from flora.core.codec import to_document
+from flora.core.codec import has_form, read_fields, to_document
+from flora.core.rules import shown
+from flora.errors import InputError
 from flora.problem.space import Config
 
 Status = Literal["proved", "estimated", "assumed"]  # from the strongest to the weakest
 STATUSES: tuple[Status, ...] = ("proved", "estimated", "assumed")
+FORMAT: Mapping[str, Any] = {"format": "flora-certificate", "version": 2}
+NOT_FIELDS = (*FORMAT, "dominant", "vacuous", "vacuous_because", "summary")
 TERMS = {
     "shift": "the difference between the parties' data",
     "loss": "the roughness of the losses between both configs and the trials that decide there",
@@ -61,6 +65,10 @@ class Certificate:
     tried_configs: int
     worst: Config  # where the bound is attained
 
+    def __post_init__(self) -> None:
+        if not self.contributions or set(self.contributions) - set(TERMS):
+            raise InputError(f"contributions must be of the terms {list(TERMS)}, got {shown(list(self.contributions))}")
+
     @property
     def dominant(self) -> str:
         """The term that contributes most."""
@@ -74,13 +82,22 @@ class Certificate:
     @property
     def summary(self) -> list[str]:
         """The certificate in plain words."""
-        said = [*map(_measured_words, self.measured), *self._theorem_words()]
-        for growth in self.growth:
-            said.append(f"{growth.party}, {growth.config} config: {_growth_words(growth.expected)}.")
+        return [
+            *map(_measured_words, self.measured),
+            *self._theorem_words(),
+            *self.growth_words,
+            *self._assumed_words(),
+        ]
+
+    @property
+    def growth_words(self) -> list[str]:
+        """What the rows of all parties change at each of them, in words."""
+        return [f"{growth.party}, {growth.config} config: {_growth_words(growth.expected)}." for growth in self.growth]
+
+    def _assumed_words(self) -> list[str]:
         numbers = [*(item for party in self.parties.values() for item in party.items()), ("beta", self.beta)]
-        if assumed := sorted({name for name, number in numbers if number.status == "assumed"}):
-            said.append(f"Assumed and not measured at every party: {', '.join(assumed)}.")
-        return said
+        assumed = sorted({name for name, number in numbers if number.status == "assumed"})
+        return [f"Assumed and not measured at every party: {', '.join(assumed)}."] if assumed else []
 
     def _theorem_words(self) -> list[str]:
         what = "If the numbers marked estimated and assumed are right, the config that is trained loses at most"
@@ -99,15 +116,23 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """Return the certificate as JSON's types, each number with its status."""
-        return {
-            "format": "flora-certificate",
-            "version": 2,
-            **to_document(self),
+        said = {
             "dominant": self.dominant,
             "vacuous": self.vacuous,
             "vacuous_because": self.dominant if self.vacuous else None,
             "summary": self.summary,
         }
+        return {**FORMAT, **to_document(self), **said}
+
+    @classmethod
+    def from_json(cls, document: Any) -> Self:
+        """Read what :meth:`to_json` wrote; its words follow from its numbers, and are said anew."""
+        if {key: document.get(key) for key in FORMAT} != FORMAT:
+            raise InputError(f"must be a certificate of version {FORMAT['version']}")
+        return read_fields(cls, {key: value for key, value in document.items() if key not in NOT_FIELDS})
+
+
+has_form(Certificate, Certificate.to_json, Certificate.from_json)
 
 
 def _measured_words(gap: MeasuredGap) -> str:

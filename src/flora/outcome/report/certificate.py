@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flora.aggregator.certificate.record import TERMS
+from flora.aggregator.certificate.measured import MeasuredGap
+from flora.aggregator.certificate.record import STATUSES, TERMS, Certificate, Number
 from flora.outcome.numbers import decimals, plain
 from flora.outcome.report.analysis import Analysis
 from flora.outcome.report.markup import Html, element, folded, section, table
 
-STATUSES = ("proved", "estimated", "assumed")  # from the strongest to the weakest
 BASES = {
     "trained": "trainings of both configs by all parties",
     "measured": "each party on its own rows",
@@ -48,25 +48,24 @@ HEAD = ("number", "value", "status", "meaning")
 def certificate(run: Analysis) -> Html:
     """Return the bound and its terms; nothing where none were computed."""
     stated = run.result.certificate
-    if not isinstance(stated, Mapping):
+    if stated is None:
         return Html("")
     return section(
         *("certificate", "Certificate"),
         *_sentences(stated),
-        *_measured(stated.get("measured") or []),
+        *_measured(stated.measured),
         table("The theorem's bound, and on what each number rests", HEAD, _numbers(stated), numbers=1, words=2),
-        *_contributions(stated.get("contributions") or {}),
-        *_parties(stated.get("parties") or {}),
+        *_contributions(stated.contributions),
+        *_parties(stated.parties),
         element("p", _STATUS_WORDS, class_="soft"),
     )
 
 
-def _sentences(stated: Mapping[str, Any]) -> list[Html]:
+def _sentences(stated: Certificate) -> list[Html]:
     """Return the certificate in words; what more rows change at each party is there for who asks."""
-    growth = tuple(f"{entry['party']}, {entry['config']} config:" for entry in stated.get("growth") or [])
-    said = stated.get("summary") or []
-    at_parties = [element("p", sentence) for sentence in said if sentence.startswith(growth)]
-    words = [element("p", sentence) for sentence in said if not sentence.startswith(growth)]
+    growth = stated.growth_words
+    words = [element("p", sentence) for sentence in stated.summary if sentence not in growth]
+    at_parties = [element("p", sentence) for sentence in growth]
     return [*words, folded("What the rows of all parties change at each of them", *at_parties)] if growth else words
 
 
@@ -76,13 +75,13 @@ def _rounded(values: Sequence[float | None]) -> list[str]:
     return [plain(value, digits) for value in values]
 
 
-def _measured(gaps: Sequence[Mapping[str, Any]]) -> list[Html]:
+def _measured(gaps: Sequence[MeasuredGap]) -> list[Html]:
     """Return the gaps to the best of what was measured: no theorem, and nothing assumed."""
     caption = "How much less another config loses, at most: what was measured shows it, without the theorem"
     heads = ["evidence", "configs", "at most", "sure", "gain over the default, at least"]
-    most, least = (_rounded([gap.get(key) for gap in gaps]) for key in ("value", "gain"))
+    most, least = _rounded([gap.value for gap in gaps]), _rounded([gap.gain for gap in gaps])
     rows = [
-        [BASES.get(gap.get("basis", ""), ""), gap.get("configs"), value, f"{gap.get('level', 0):.0%}", gain]
+        [BASES[gap.basis], gap.configs, value, f"{gap.level:.0%}", gain]
         for gap, value, gain in zip(gaps, most, least, strict=True)
     ]
     return [table(caption, heads, rows, numbers=4)] if rows else []
@@ -94,30 +93,28 @@ _STATUS_WORDS = (
 )
 
 
-def _numbers(stated: Mapping[str, Any]) -> list[list[Any]]:
-    named = [(name, stated.get(name), meaning) for name, meaning in NUMBERS.items()]
-    for group, meanings in (("forms", FORMS), ("regret", REGRETS)):
-        found = stated.get(group) or {}
-        named += [(f"{group}: {name}", entry, meanings.get(name, "")) for name, entry in found.items()]
-    none: Mapping[str, Any] = {"status": "no bound"}
-    known = [entry if isinstance(entry, Mapping) else none for _, entry, _ in named]
-    values = _rounded([entry.get("value") for entry in known])
+def _numbers(stated: Certificate) -> list[list[Any]]:
+    named: list[tuple[str, Number | None, str]] = [
+        ("bound", stated.bound, NUMBERS["bound"]),
+        ("tried", stated.tried, NUMBERS["tried"]),
+        ("range", stated.range, NUMBERS["range"]),
+        ("spread", stated.spread, NUMBERS["spread"]),
+        ("beta", stated.beta, NUMBERS["beta"]),
+    ]
+    named += [(f"forms: {name}", entry, FORMS.get(name, "")) for name, entry in stated.forms.items()]
+    named += [(f"regret: {name}", entry, REGRETS.get(name, "")) for name, entry in stated.regret.items()]
+    values = _rounded([entry.value if entry else None for _, entry, _ in named])
     return [
-        [name, value, _status(entry.get("status")), meaning]
-        for (name, _, meaning), value, entry in zip(named, values, known, strict=True)
+        [name, value, _status(entry.status if entry else "no bound"), meaning]
+        for (name, entry, meaning), value in zip(named, values, strict=True)
     ]
 
 
-def _weakness(status: Any) -> int:
-    return STATUSES.index(status) if status in STATUSES else len(STATUSES)
+def _status(status: str) -> Html:
+    return element("span", status, class_=f"status-{status}" if status in STATUSES else "status")
 
 
-def _status(status: Any) -> Html:
-    kind = f"status-{status}" if status in STATUSES else "status"
-    return element("span", status, class_=kind)
-
-
-def _contributions(contributions: Mapping[str, Any]) -> list[Html]:
+def _contributions(contributions: Mapping[str, float]) -> list[Html]:
     ranked = sorted(contributions.items(), key=lambda item: -item[1])
     values = _rounded([value for _, value in ranked])
     rows = [[name, value, TERMS.get(name, "")] for (name, _), value in zip(ranked, values, strict=True)]
@@ -125,18 +122,19 @@ def _contributions(contributions: Mapping[str, Any]) -> list[Html]:
     return [table(caption, ["term", "contribution", "meaning"], rows, numbers=1, words=1)] if rows else []
 
 
-def _parties(parties: Mapping[str, Mapping[str, Any]]) -> list[Html]:
+def _parties(parties: Mapping[str, Mapping[str, Number]]) -> list[Html]:
     if not parties:
         return []
     symbols = list(dict.fromkeys(symbol for numbers in parties.values() for symbol in numbers))
     columns = [
-        _rounded([(numbers.get(symbol) or {}).get("value") for numbers in parties.values()]) for symbol in symbols
+        _rounded([numbers[symbol].value if symbol in numbers else None for numbers in parties.values()])
+        for symbol in symbols
     ]
     rows = []
     for symbol in symbols:
         found = [numbers[symbol] for numbers in parties.values() if symbol in numbers]
-        values = [entry["value"] for entry in found]
-        weakest = max((entry["status"] for entry in found), key=_weakness)
+        values = [entry.value for entry in found]
+        weakest = max((entry.status for entry in found), key=STATUSES.index)
         rows.append([symbol, *_rounded([min(values), max(values)]), _status(weakest), PARTY_NUMBERS.get(symbol, "")])
     each = [[name, *cells] for name, *cells in zip(parties, *columns, strict=True)]
     heads = ["number", "lowest", "highest", "status", "meaning"]

@@ -101,15 +101,14 @@ def conclude(found: Aggregation, confirmed: Confirmed, rows: Mapping[str, int], 
     """Choose among the candidates that all parties have measured."""
     whole, minimum = Whole.of(rows, found.space, found.path, found.grows, objective), found.recommendation.config
     choice = choose(confirmed, rows, whole, minimum)
-    config, measured = choice.chosen.config, choice.chosen.measured
-    return replace(
-        found,
-        recommendation=recommendation_at(found.surface, found.space, measured, config),
-        verdict=choice.verdict,
-        confirmed=confirmed,
-        choice=choice,
-        diagnoses=diagnose(confirmed, rows, whole, measured, minimum),
-    )
+    diagnoses = diagnose(confirmed, rows, whole, choice.chosen.measured, minimum)
+    return replace(concluded(found, choice), confirmed=confirmed, diagnoses=diagnoses)
+
+
+def concluded(found: Aggregation, choice: Choice) -> Aggregation:
+    """Return the same with the recommendation and the verdict of a choice."""
+    recommendation = recommendation_at(found.surface, found.space, choice.chosen.measured, choice.chosen.config)
+    return replace(found, recommendation=recommendation, verdict=choice.verdict, choice=choice)
 
 
 def space_of(trials: Sequence[PartyTrials]) -> SearchSpace:

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
 
-from flora.aggregator.aggregation import Aggregation, Searched
+from flora.aggregator.aggregation import Aggregation, Searched, concluded
 from flora.aggregator.choose import Whole, choose_by
 from flora.aggregator.evidence import Objective
 from flora.aggregator.propose import apart, is_default
@@ -198,14 +198,7 @@ def whole_of(found: Aggregation, objective: Objective = "mean") -> Whole:
 
 def conclude_from_sums(found: Aggregation, reply: ConfirmPrivatelyReply) -> Aggregation:
     """Choose among the candidates that all parties have measured."""
-    choice = choose_by(Summed.of(reply), whole_of(found), found.recommendation.config)
-    config, measured = choice.chosen.config, choice.chosen.measured
-    return replace(
-        found,
-        recommendation=recommendation_at(found.surface, found.space, measured, config),
-        verdict=choice.verdict,
-        choice=choice,
-    )
+    return concluded(found, choose_by(Summed.of(reply), whole_of(found), found.recommendation.config))
 
 
 def counted_until(found: Aggregation) -> tuple[int | None, bool]:

@@ -39,7 +39,7 @@ from flora.errors import FloraError
 from flora.models import family_of
 from flora.models.estimator.family import AnyEstimator
 from flora.models.model_file import pack, read_model
-from flora.models.rows import encode
+from flora.models.rows import Rows, encode
 from flora.outcome.folder import RunFolder, read_run
 from flora.outcome.live import FILE as LIVE_FILE
 from flora.outcome.live import FORMAT, Live
@@ -194,17 +194,21 @@ def _case() -> Case:
     return tuned(("a", "bb", "ccc"))
 
 
+@cache
+def _texts_of_trials() -> tuple[str, ...]:
+    return tuple(party.to_json() for party in _case()[1])
+
+
 def _results() -> list[bytes]:
     result, _ = _case()
     return [result.to_text().encode()]
 
 
 def _run_folder(data: bytes, folder: Path, *, shown: bool) -> None:
-    _, trials = _case()
     (folder / "trials").mkdir(exist_ok=True)
     (folder / "result.json").write_bytes(data)
-    for party in trials:
-        (folder / "trials" / f"{len(party.party)}.json").write_text(party.to_json())
+    for place, text in enumerate(_texts_of_trials()):
+        (folder / "trials" / f"{place}.json").write_text(text)
     found = read_run(folder)
     if shown:
         page(*found)
@@ -405,9 +409,13 @@ class _Hostile:
         return [data, next(self._parts)]
 
 
+@cache
+def _rows() -> Rows:
+    return encode(FRAME, describe(FRAME, "kind"))
+
+
 def _shares() -> list[bytes]:
-    rows = encode(FRAME, describe(FRAME, "kind"))
-    model = AnyEstimator.named("sklearn.linear_model:LogisticRegression").train({"C": 0.5}, rows, Alone(), 0).model
+    model = AnyEstimator.named("sklearn.linear_model:LogisticRegression").train({"C": 0.5}, _rows(), Alone(), 0).model
     return [b"60|" + model.files()["party-000.skops"]]
 
 
@@ -421,7 +429,7 @@ def _of_share(data: bytes, edits: Sequence[Edit]) -> bytes:
 def _share(data: bytes, _: Path) -> None:
     """Take another party's model in the training of an estimator."""
     count, model = data.split(b"|", 1)
-    rows = encode(FRAME, describe(FRAME, "kind"))
+    rows = _rows()
     hostile: Collective = _Hostile([count, model])
     found = AnyEstimator.named("sklearn.linear_model:LogisticRegression").train({"C": 0.5}, rows, hostile, 0).model
     found.predict(rows.X[:3])

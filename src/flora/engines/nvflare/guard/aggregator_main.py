@@ -11,6 +11,7 @@ from flora.engines.nvflare.consortium import AGGREGATOR, USER, Kit
 from flora.engines.nvflare.guard import seams
 from flora.engines.nvflare.guard.alarm import Alarm
 from flora.engines.nvflare.guard.revocation import FILE, Revoked
+from flora.engines.nvflare.guard.roots import trust_own_root_alone
 from flora.engines.nvflare.guard.rules import AggregatorGuard
 from flora.engines.nvflare.run.adder import Adder
 
@@ -21,6 +22,7 @@ GRACE = 0.5  # seconds for the last messages of a run; its outcome was reported 
 def install(workspace: str, run: str = "") -> None:
     """Put the guard in the way of this process's cell. The kit names the parties; without a kit nothing starts."""
     kit = Kit.open(Path(workspace), AGGREGATOR)
+    trust_own_root_alone(kit)
     alarm = Alarm(kit)
     guard = AggregatorGuard(kit.consortium.aggregator, USER, frozenset(kit.consortium.parties), run)
     seams.watch_cells(guard, alarm)

@@ -18,6 +18,7 @@ from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.guard import seams
 from flora.engines.nvflare.guard.alarm import Alarm
 from flora.engines.nvflare.guard.orders import client_settings, site_refusal
+from flora.engines.nvflare.guard.roots import trust_own_root_alone
 from flora.engines.nvflare.guard.rules import SiteGuard
 from flora.engines.nvflare.kits.provision import EXECUTOR
 
@@ -72,6 +73,7 @@ class AdoptedLauncher(TolerantLauncher):
 def guard_site(workspace: Path) -> None:
     """Put the guard in the way of a site's cell, and of its agent."""
     kit = Kit.open(workspace, "party")
+    trust_own_root_alone(kit)
     alarm = Alarm(kit)
     seams.watch_cells(SiteGuard(kit.name, kit.consortium.aggregator), alarm)
     seams.watch_orders(kit.name, site_refusal, alarm)

@@ -12,6 +12,7 @@ from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.guard import seams
 from flora.engines.nvflare.guard.alarm import Alarm
 from flora.engines.nvflare.guard.orders import order_refusal
+from flora.engines.nvflare.guard.roots import trust_own_root_alone
 from flora.engines.nvflare.guard.rules import PartyGuard
 from flora.engines.nvflare.run.lean import HTTP, do_with, do_without, load_pandas
 
@@ -24,6 +25,7 @@ def install(workspace: str, run: str = "") -> None:
     kit = Kit.open(Path(workspace), "party")
     if kit.consortium.scheme == "http":  # in a network that NVFlare runs
         do_with(HTTP)
+    trust_own_root_alone(kit)
     alarm = Alarm(kit)
     seams.watch_cells(PartyGuard(kit.name, kit.consortium.aggregator, run), alarm)
     if run:

@@ -9,6 +9,7 @@ from flora.engines.nvflare.consortium import Kit
 from flora.engines.nvflare.guard import seams
 from flora.engines.nvflare.guard.alarm import Alarm
 from flora.engines.nvflare.guard.downloads import keep_downloads_within
+from flora.engines.nvflare.guard.roots import trusting_own_root_alone
 from flora.engines.nvflare.guard.rules import ScientistGuard
 
 
@@ -19,6 +20,7 @@ def guarded(kit: Kit) -> Iterator[None]:
     unguarded = CoreCell.process_message
     seams.watch_cells(ScientistGuard(kit.consortium.aggregator), Alarm(kit))
     try:
-        yield
+        with trusting_own_root_alone(kit):
+            yield
     finally:
         CoreCell.process_message = unguarded

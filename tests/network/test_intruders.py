@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nvflare.fuel.flare_api.api_spec import InvalidJobDefinition
 
 from flora.engines.nvflare.consortium import AGGREGATOR, Kit
+from flora.engines.nvflare.run.job import Run, write_job
 from flora.engines.nvflare.run.service import end_tree
 from flora.engines.nvflare.run.session import session
 from flora.party.audit import verify
+from flora.program.request import Request
 from tests.engines.nvflare.guard import nvflare_topics as topics
 from tests.network.conftest import QUICK, HeldSearch, Network, Open, first_on_path
 
@@ -208,6 +211,26 @@ def test_the_scientist_gets_nothing_but_what_a_scientist_needs(opened: Open, int
     assert refusals(network.kits / "aggregator")
     for name in before:
         assert network.commands[name].running.poll() is None
+
+
+def test_a_scientist_submits_a_run_and_nothing_else(opened: Open, tmp_path: Path) -> None:
+    """A name of its own would be a folder of the aggregator's kit, and no command could stop what is called so."""
+    network = opened({"north": 60, "south": 60}, fresh=True)
+    network.aggregator().until("ready for the parties")
+    before = contents(network.kits / "aggregator")
+    job = write_job(tmp_path, Run("moons", ("north", "south"), Request()))
+    meta = json.loads((job / "meta.json").read_bytes())
+    with session(Kit.open(network.kits / "aggregator", AGGREGATOR).scientist, 60.0) as line:
+        (job / "meta.json").write_text(json.dumps({**meta, "job_id": "local"}))
+        with pytest.raises(InvalidJobDefinition, match="settings are not those of a run"):
+            line.api.submit_job(str(job))
+        (job / "meta.json").write_text(json.dumps(meta))
+        (job / "app" / "config" / "more.py").write_text("")
+        with pytest.raises(InvalidJobDefinition, match="it brings the file"):
+            line.api.submit_job(str(job))
+        assert line.running() == []
+    assert contents(network.kits / "aggregator") == before
+    assert {note.partition(": ")[2].split(" ")[0] for note in refusals(network.kits / "aggregator")} == {"its", "it"}
 
 
 def test_the_aggregator_gets_nothing_from_a_party_at_rest(opened: Open, intruders: Any) -> None:

@@ -13,6 +13,7 @@ from flora.engines.nvflare.guard.alarm import Alarm
 from flora.engines.nvflare.guard.revocation import FILE, Revoked
 from flora.engines.nvflare.guard.roots import trust_own_root_alone
 from flora.engines.nvflare.guard.rules import AggregatorGuard
+from flora.engines.nvflare.guard.submissions import watch_submissions
 from flora.engines.nvflare.run.adder import Adder
 
 RUN = "run"
@@ -28,6 +29,7 @@ def install(workspace: str, run: str = "") -> None:
     seams.watch_cells(guard, alarm)
     seams.watch_commands(alarm)
     if not run:
+        watch_submissions(alarm)
         seams.watch_greetings(guard, alarm)
         seams.keep_out_revoked(Revoked(kit.path / "local" / FILE), alarm)
         seams.when_cell_starts(Adder().serve)

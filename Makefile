@@ -27,8 +27,8 @@ test-network: .venv/dev      ## aggregator and parties as processes on loopback,
 fuzz: .venv/dev              ## hostile input, the long form: so many cases for each reader; FLORA_FUZZ_SEED chooses others
 	FLORA_FUZZ=$${FLORA_FUZZ:-100000} $(BIN)/pytest --numprocesses logical --maxprocesses 8 tests/hostile
 
-chaos: .venv/dev             ## faults drawn by a seed, the long form: so many; FLORA_CHAOS_SEED chooses others
-	FLORA_CHAOS=$${FLORA_CHAOS:-200} $(BIN)/pytest -m network -o log_cli=true -o log_cli_level=WARNING tests/network/test_chaos.py
+chaos: .venv/dev             ## faults drawn by a seed, the long form: so many; FLORA_CHAOS_SEED chooses others; chaos.log has each
+	FLORA_CHAOS=$${FLORA_CHAOS:-200} FLORA_CHAOS_LOG=$${FLORA_CHAOS_LOG:-chaos.log} $(BIN)/pytest -m network --numprocesses $(FEDERATIONS) $(MORE) tests/network/test_chaos.py
 
 check: lint test             ## all that must pass before a commit
 

@@ -1,7 +1,7 @@
 """Faults drawn by a seed, one or two at a time, in runs on loopback: the undisturbed bytes come out, and nothing stays.
 
-The short form is a few faults. ``make chaos`` is the long one: ``FLORA_CHAOS`` faults in all, ``FLORA_CHAOS_SEED``
-chooses others. What was done when is a line for each fault in the test's output.
+The short form is a few faults. ``make chaos`` is the long one: ``FLORA_CHAOS`` faults in all, several in each run,
+``FLORA_CHAOS_SEED`` chooses others. Each fault is a line of the file ``FLORA_CHAOS_LOG``, and so is how its run ended.
 """
 
 import logging
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -29,12 +30,13 @@ pytestmark = pytest.mark.network
 
 FAULTS = int(os.environ.get("FLORA_CHAOS", "2"))
 SEED = int(os.environ.get("FLORA_CHAOS_SEED", "0"))
-AT_A_RUN = 2  # faults
+JOURNAL = os.environ.get("FLORA_CHAOS_LOG", "")
+AT_A_RUN = 2 if FAULTS <= 2 else 4  # faults, two after two: of a short series none stays undone
 OPTIONS = ["--model", "hgb", "--trials", "3", "--cv", "2", "--seed", "5"]
 SIZES = {"north": 80, "south": 60}
 CLEAR = re.compile(r"party '\w+'|the aggregator|stopped")  # what a run says that ends without a result
 LOG = logging.getLogger("chaos")
-HANDS = ThreadPoolExecutor(AT_A_RUN)  # for good: what a thread has started ends with it (die_with_parent)
+HANDS = ThreadPoolExecutor(2)  # for good: what a thread has started ends with it (die_with_parent)
 MOMENTS = ("describe: asking", "search: asking", "confirm: asking", "train: asking")
 
 
@@ -60,6 +62,14 @@ class World:
     links: Mapping[str, Link]
     clocks: Mapping[str, Path]
     library: Path | None  # that makes a clock jump
+    place: int  # of the run in the series
+
+    def note(self, text: str) -> None:
+        """Write down what happens: a worker of pytest-xdist has no terminal."""
+        LOG.warning(text)
+        if JOURNAL:
+            with Path(JOURNAL).open("a", encoding="utf-8") as journal:
+                journal.write(f"{datetime.now():%H:%M:%S} run {self.place}: {text}\n")
 
     def start(self, who: str) -> Command:
         """Start a member, or the client, again."""
@@ -81,11 +91,21 @@ def drawn(rng: random.Random) -> Fault:
     return Fault(kind, rng.choice(VICTIMS.get(kind, [*SIZES])), rng.choice(MOMENTS), round(rng.uniform(0, 4), 2))
 
 
-def both_drawn(rng: random.Random) -> tuple[list[Fault], bool]:
-    """Draw the faults of a run, in order, and whether they happen at once."""
+def all_drawn(rng: random.Random) -> list[list[Fault]]:
+    """Draw the faults of a run, in order: those of one list happen at once."""
     faults = sorted((drawn(rng) for _ in range(AT_A_RUN)), key=lambda fault: MOMENTS.index(fault.moment))
-    at_once = rng.random() < 0.5 and len({fault.who for fault in faults}) == len(faults)
-    return [replace(fault, moment=faults[0].moment) if at_once else fault for fault in faults], at_once
+    found = []
+    for first, second in batched_by_two(faults):
+        if rng.random() < 0.5 and first.who != second.who:
+            found.append([first, replace(second, moment=first.moment)])
+        else:
+            found += [[first], [second]]
+    return found
+
+
+def batched_by_two(faults: list[Fault]) -> Iterator[tuple[Fault, Fault]]:
+    """Yield the first two faults, then the next two."""
+    return zip(faults[::2], faults[1::2], strict=True)
 
 
 def kill(world: World, who: str) -> None:
@@ -139,14 +159,14 @@ def make_read_only(world: World, who: str) -> None:
             assert started.wait() == 2, started.text
             assert "cannot be written" in started.text
         else:
-            LOG.warning("NOT DONE: a disk cannot be made read-only here")
+            world.note("NOT DONE: a disk cannot be made read-only here")
     world.start(who)
 
 
 def jump_clock(world: World, who: str) -> None:
     """Its clock jumps an hour ahead, and back after a while."""
     if world.library is None:
-        LOG.warning("NOT DONE: a clock cannot be made to jump here, there is no C compiler")
+        world.note("NOT DONE: a clock cannot be made to jump here, there is no C compiler")
     jump(world.clocks[who], HOUR)
     time.sleep(LONG_PAUSE)
     jump(world.clocks[who], 0)
@@ -190,9 +210,12 @@ def suffer(world: World, fault: Fault) -> None:
             break
         time.sleep(0.05)
     time.sleep(fault.later)
+    at_rest = "" if world.command("tune").alive else ", at rest"
     if world.command(fault.who).alive:
-        LOG.warning(f"{fault.kind} {fault.who} {fault.later} s after {fault.moment!r}")
+        world.note(f"fault: {fault.kind} {fault.who} {fault.later} s after {fault.moment!r}{at_rest}")
         KINDS[fault.kind](world, fault.who)
+    else:
+        world.note(f"NOT DONE: {fault.kind} {fault.who}, which has ended")
 
 
 def left_of(network: Network) -> list[str]:
@@ -203,15 +226,23 @@ def left_of(network: Network) -> list[str]:
     return [*at_work, *map(str, drafts)]
 
 
+def ask_again(world: World) -> None:
+    """Start a run that has ended without its result again; it must have said why."""
+    run = world.command("tune")
+    if run.running.poll() in (None, 0):
+        return
+    last = run.text.strip().splitlines()[-5:]
+    assert run.running.returncode < 0 or CLEAR.search("\n".join(last)), run.text
+    world.note(f"a clear end: {last[-1:]}")
+    world.start("tune")
+
+
 def ended_well(world: World) -> None:
     """See that the run ends: with its result, or with a clear word, and then with its result when asked again."""
-    run = world.command("tune")
     for _ in range(AT_A_RUN + 1):
-        if run.wait() == 0:
-            break
-        assert run.running.returncode < 0 or CLEAR.search(run.text), run.text
-        LOG.warning(f"ended: {run.text.strip().splitlines()[-1:]}")
-        run = world.start("tune")
+        world.command("tune").wait()
+        ask_again(world)
+    run = world.command("tune")
     assert run.running.returncode == 0, run.text
     for name, command in world.network.commands.items():
         assert "Traceback" not in command.text, f"{name}: {command.text[-3000:]}"
@@ -228,19 +259,18 @@ def links() -> Iterator[Mapping[str, Link]]:
 
 @pytest.mark.parametrize("place", range(-(-FAULTS // AT_A_RUN)))
 def test_a_run_survives_what_happens_to_it(opened: Open, links: Mapping[str, Link], tmp_path: Path, place: int) -> None:
-    faults, at_once = both_drawn(random.Random(f"{SEED}-{place}"))
+    times = all_drawn(random.Random(f"{SEED}-{place}"))
+    faults = [fault for at_once in times for fault in at_once]
     network = opened(SIZES)
     clocks = {fault.who: tmp_path / f"{fault.who}.clock" for fault in faults if fault.kind == "let jump the clock of"}
     for clock in clocks.values():
         jump(clock, 0)
-    world = World(network, links, clocks, moving_clock(tmp_path) if clocks else None)
+    world = World(network, links, clocks, moving_clock(tmp_path) if clocks else None, place)
     for member in ("aggregator", *SIZES, "tune"):
         world.start(member)
-    if at_once:
-        list(HANDS.map(partial(suffer, world), faults))
-    else:
-        for fault in faults:
-            suffer(world, fault)
+    for at_once in times:
+        ask_again(world)
+        list(HANDS.map(partial(suffer, world), at_once))
     alone = network.in_process("alone", *OPTIONS, parties=list(SIZES))
     ended_well(world)
     assert all(link.opened for link in links.values())  # or the faults of links have happened to nobody
@@ -254,3 +284,4 @@ def test_a_run_survives_what_happens_to_it(opened: Open, links: Mapping[str, Lin
     while left_of(network) and time.monotonic() < deadline:
         time.sleep(1)
     assert left_of(network) == []
+    world.note("the undisturbed bytes, and nothing left")

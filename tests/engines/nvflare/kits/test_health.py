@@ -1,7 +1,9 @@
 import os
+import shlex
 import shutil
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ from flora.engines.nvflare.consortium import AGGREGATOR, Consortium, Kit
 from flora.engines.nvflare.kits import health
 from flora.engines.nvflare.kits.health import BAD, GOOD, WARNING, Check, checks, is_bad, lines
 from flora.engines.nvflare.kits.provision import make_kits
-from flora.errors import DataError
+from flora.engines.nvflare.run.service import running
+from flora.errors import DataError, InputError
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +51,18 @@ def test_a_party_without_an_aggregator(north: Path) -> None:
     assert "nobody listens at localhost" in bad[0].sentence
     assert is_bad(list(all_of_it.values()))
     assert all_of_it["table"].sentence.startswith("60 rows")
+
+
+@pytest.mark.parametrize("name", ["my kits", "o'brien", 'a"b', "c#", "back\\slash"])
+def test_a_place_where_nvflare_cannot_start_a_run(north: Path, name: str) -> None:
+    """It puts a command together without quotes, and takes it apart again."""
+    (north.parent / name).mkdir()
+    kit = Kit.open(north.rename(north.parent / name / "north"), "party")
+    with suppress(ValueError):
+        assert shlex.split(f"-m {kit.path}", comments=True) != ["-m", str(kit.path)]
+    assert found(kit.path)["state"].state == BAD
+    with pytest.raises(InputError, match="NVFlare cannot work in a folder with"), running(kit, print):
+        pytest.fail("it runs")
 
 
 def test_each_fault_is_named(north: Path, monkeypatch: pytest.MonkeyPatch) -> None:

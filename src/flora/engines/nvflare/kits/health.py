@@ -13,10 +13,11 @@ from stat import S_IMODE
 from flora.engines.nvflare.consortium import AGGREGATOR, Kit
 from flora.engines.nvflare.kits import certificates
 from flora.engines.nvflare.kits.reach import busy_port, obstacle
-from flora.errors import FloraError
+from flora.errors import FloraError, InputError
 
 GOOD, WARNING, BAD = "good", "warning", "bad"
 LEAST_DISK = 2**30  # bytes
+ODD = "'\"\\#"  # in a path, besides spaces: NVFlare starts a run by a command that it puts together without quotes
 NVFLARE = "2.9."
 
 
@@ -106,6 +107,10 @@ def _disk(kit: Kit) -> Check:
 
 
 def _state(kit: Kit) -> Check:
+    try:
+        check_place(kit)
+    except FloraError as error:
+        return Check("state", BAD, str(error))
     probe = kit.state / f".probe-{os.getpid()}"
     try:
         kit.state.mkdir(mode=0o700, exist_ok=True)
@@ -114,6 +119,13 @@ def _state(kit: Kit) -> Check:
     except OSError as error:
         return Check("state", BAD, f"{kit.state}: cannot be written ({error.strerror or error})")
     return Check("state", GOOD, f"{kit.state} can be written")
+
+
+def check_place(kit: Kit) -> None:
+    """Raise where NVFlare cannot start a run."""
+    odd = next((letter for letter in str(kit.path) if letter.isspace() or letter in ODD), None)
+    if odd is not None:
+        raise InputError(f"{kit.path}: NVFlare cannot work in a folder with {odd!r} in its path")
 
 
 def _port(kit: Kit, is_running: bool) -> Check:

@@ -22,6 +22,7 @@ from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import AGGREGATOR, Kit
 from flora.engines.nvflare.foreground import Foreground
 from flora.engines.nvflare.kits import certificates
+from flora.engines.nvflare.kits.health import check_place
 from flora.engines.nvflare.kits.provision import organisation, place_state
 from flora.engines.nvflare.kits.reach import Reach, busy_port, obstacle
 from flora.errors import FloraError, InputError
@@ -170,8 +171,7 @@ class Service:
 def running(kit: Kit, say: Say) -> Iterator[Service]:
     """Run a kit until the block ends. A kit runs once at a time."""
     require_nvflare()
-    if any(c.isspace() for c in str(kit.path)):
-        raise InputError(f"{kit.path}: NVFlare cannot work in a folder with a space in its path")
+    check_place(kit)
     certificates.check_key(kit)
     certificates.check_certificate(kit)
     with _lock(kit) as lock:

@@ -116,7 +116,7 @@ LINES: dict[str, tuple[Guard, rules.Asked, Sent]] = {
         rules.HUB_FROM_PARTYS_RUN,
         lambda c, t: request(f"north.{RUN}", HUB.here, c, t),
     ),
-    "party to hub": (AGGREGATOR, frozenset(), lambda c, t: request("north", HUB.here, c, t)),
+    "party to hub": (AGGREGATOR, frozenset({rules.GONE[1:]}), lambda c, t: request("north", HUB.here, c, t)),
     "party to another run": (AGGREGATOR, frozenset(), lambda c, t: request(f"north.{OTHER}", HUB.here, c, t)),
     "party to party": (AGGREGATOR, frozenset(), lambda c, t: request("north", "south", c, t)),
     "party's run to party": (AGGREGATOR, frozenset(), lambda c, t: request(f"north.{RUN}", "south", c, t)),
@@ -170,6 +170,11 @@ LINES: dict[str, tuple[Guard, rules.Asked, Sent]] = {
         lambda c, t: request(
             f"north.{RUN}", HUB.here, c, t, neighbour="server", certificate="agg.example.org", dialled=True
         ),
+    ),
+    "party at the hub": (
+        HUB,
+        frozenset({rules.GONE[1:]}),
+        lambda c, t: request("north", HUB.here, c, t, neighbour="server", certificate="agg.example.org", dialled=True),
     ),
     "aggregator to scientist": (
         SCIENTIST,

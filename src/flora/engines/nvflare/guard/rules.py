@@ -57,6 +57,7 @@ HUB_FROM_PARTYS_RUN: Asked = (
     | frozenset(("server_command", topic) for topic in ("get_task", "submit_update"))
     | STREAM
 )
+GONE = (REQUEST, "sm__STREAM", "sm__ERROR")  # a party tells a run that its own process for it is not there
 HUB_FROM_AGGREGATOR: Asked = (
     frozenset(("server_command", topic) for topic in ("app_command", "abort", "handle_dead_job")) | STREAM | BYE
 )
@@ -245,6 +246,8 @@ class AggregatorGuard:
             return _listed(e, AGGREGATOR_FROM_PARTYS_RUN if run else AGGREGATOR_FROM_PARTY)
         if run and e.destination == f"{SERVER}.{run}":
             return _listed(e, HUB_FROM_PARTYS_RUN)
+        if not run and run_of(e.destination, SERVER) and (e.kind, e.channel, e.topic) == GONE:
+            return ""
         return "a party speaks with the aggregator alone"
 
     def _at_hub(self, e: Heading) -> str:
@@ -255,6 +258,8 @@ class AggregatorGuard:
         if e.origin == SERVER:
             return _listed(e, HUB_FROM_AGGREGATOR)
         party, _, run = e.origin.partition(".")
+        if e.origin in self.parties and (e.kind, e.channel, e.topic) == GONE:
+            return ""
         if party not in self.parties or run != self.run:
             return "it is not of this run"
         return _listed(e, HUB_FROM_PARTYS_RUN)

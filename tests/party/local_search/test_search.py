@@ -189,6 +189,18 @@ def test_the_study_opens_in_optuna(tmp_path: Path) -> None:
     storage.engine.dispose()
 
 
+def test_further_studies_are_begun_without_reading_optunas_migrations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = replace(PLAN, trials=2)
+    first = search_locally(rows(), short, SVM, party="a", storage=tmp_path / "first.db")
+    monkeypatch.delattr("optuna.storages._rdb.storage.alembic_script.ScriptDirectory.from_config")
+    second = search_locally(rows(), short, SVM, party="a", storage=tmp_path / "second.db")
+    assert first.to_json() == second.to_json()
+    monkeypatch.undo()
+    optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'second.db'}").engine.dispose()  # Optuna's own check passes
+
+
 @pytest.mark.slow
 def test_three_kills_change_nothing(tmp_path: Path) -> None:
     """A search killed at random moments and started again ends with the trials of one that was not."""

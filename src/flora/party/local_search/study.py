@@ -6,7 +6,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -14,6 +16,7 @@ import numpy as np
 import optuna
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from flora.core.files import write_whole
 from flora.errors import InputError
 from flora.models.rows import Rows
 from flora.party.local_search.folds import Tried
@@ -50,7 +53,7 @@ class Study:
             yield cls(plan, party, memory, None, searched)
             return
         with _locked(storage):
-            database = optuna.storages.RDBStorage(f"sqlite:///{storage}")
+            database = _database(storage)
             try:
                 file = optuna.create_study(storage=database, study_name=party, load_if_exists=True)
                 _check_same_search(storage, file, _identity(plan, rows))
@@ -156,7 +159,9 @@ def stored_trials(storage: Path, plan: SearchPlan, party: str) -> list[Trial]:
     """Return what a search that may be under way has tried so far; the file is read only, and nobody is kept out."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     database = optuna.storages.RDBStorage(
-        f"sqlite:///file:{quote(str(storage.resolve()))}?mode=ro&uri=true", skip_table_creation=True
+        f"sqlite:///file:{quote(str(storage.resolve()))}?mode=ro&uri=true",
+        skip_compatibility_check=True,
+        skip_table_creation=True,
     )
     try:
         file = optuna.load_study(storage=database, study_name=party)
@@ -220,6 +225,23 @@ def _check_same_search(path: Path, study: optuna.Study, identity: Mapping[str, A
     difference = first_difference({"race": False, **stored}, identity)  # searches were there before races
     if difference:
         raise InputError(f"{path} holds another search: {difference}; use another output, or delete it")
+
+
+def _database(path: Path) -> optuna.storages.RDBStorage:
+    """Return the database in a file. A new one is a copy: Optuna reads all its migrations three times to make one."""
+    is_new = not path.exists()
+    if is_new:
+        write_whole(path, _empty_database())
+    return optuna.storages.RDBStorage(f"sqlite:///{path}", skip_compatibility_check=is_new)
+
+
+@cache
+def _empty_database() -> bytes:
+    """Return the file of a database without a study."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "empty.db"
+        optuna.storages.RDBStorage(f"sqlite:///{file}", skip_compatibility_check=True).engine.dispose()
+        return file.read_bytes()
 
 
 @contextmanager

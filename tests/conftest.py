@@ -71,10 +71,15 @@ def gate(name: str, frame: pd.DataFrame, target: str = "kind", **more: Any) -> G
 @pytest.fixture
 def party_files(tmp_path: Path) -> list[Path]:
     """Three parties' tables of unequal size, with their columns in different orders."""
+    return write_party_files(tmp_path)
+
+
+def write_party_files(folder: Path) -> list[Path]:
+    """Write the same into another folder."""
     files = []
     for name, rows, shift in (("north", 60, 0.0), ("south", 45, 0.3), ("west", 80, -0.2)):
         table = two_moons(rows, rows, shift=shift)
-        path = tmp_path / f"{name}.csv"
+        path = folder / f"{name}.csv"
         (table[["kind", "y", "x"]] if name == "south" else table).to_csv(path, index=False)
         files.append(path)
     return files

@@ -1,10 +1,13 @@
 """The command line: whole runs, and one clear line for each kind of bad input."""
 
+import io
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +16,14 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from flora.cli.main import COMMANDS, make_parser
+from flora.cli.main import COMMANDS, main, make_parser
 from flora.engines.files import read_reply_file, read_step_file, step_file
 from flora.problem.messages import Confirm, Confirmation, ConfirmReply
 from flora.problem.plan import SearchPlan
 from flora.problem.space import Config, Integer, SearchSpace
 from flora.problem.trials import PartyTrials, Trial
 from flora.problem.wire import reply_text
-from tests.conftest import SVM_SPACE, two_moons
+from tests.conftest import SVM_SPACE, two_moons, write_party_files
 
 QUICK = ["--model", "svm", "--trials", "4", "--cv", "3"]
 Run = Callable[..., tuple[int, str, str]]
@@ -61,6 +64,34 @@ def test_a_word_that_a_command_does_not_know(flora: Run, typed: tuple[str, ...],
 
 def test_a_command_that_is_like_no_other_is_told_all(flora: Run) -> None:
     refused(flora("foo"), "invalid choice: 'foo'", "tune", "predict")
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A run that many tests look at, and none changes."""
+
+    files: list[Path]
+    folder: Path
+    code: int
+    printed: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return dict(json.loads(self.printed))
+
+    @property
+    def command(self) -> list[object]:
+        return ["tune", *self.files, "--target", "kind", *QUICK, "--out", self.folder]
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Tuned:
+    folder = tmp_path_factory.mktemp("tuned")
+    made, out, err = Tuned(write_party_files(folder), folder / "run", 0, "", ""), io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([*map(str, made.command), "--json"])
+    return replace(made, code=code, printed=out.getvalue(), err=err.getvalue())
 
 
 class TestPrivateRuns:
@@ -111,11 +142,9 @@ class TestPrivateRuns:
 
 
 class TestWholeRuns:
-    def test_tune_on_three_files(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
-        out = tmp_path / "run"
-        code, printed, err = flora("tune", *party_files, "--target", "kind", *QUICK, "--out", out, "--json")
-        assert (code, err) == (0, "")
-        document = json.loads(printed)
+    def test_tune_on_three_files(self, tuned: Tuned) -> None:
+        out, document = tuned.folder, tuned.document
+        assert (tuned.code, tuned.err) == (0, "")
         assert document == json.loads((out / "result.json").read_text())
         promised = [
             "config",
@@ -152,12 +181,11 @@ class TestWholeRuns:
         assert code == 0, err
         assert [party["name"] for party in json.loads(out)["parties"]] == ["ward.1", "ward.2"]
 
-    def test_a_run_leaves_a_page_to_look_at(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
-        out = tmp_path / "run"
-        assert flora("tune", *party_files, "--target", "kind", *QUICK, "--out", out)[0] == 0
+    def test_a_run_leaves_a_page_to_look_at(self, flora: Run, tuned: Tuned, tmp_path: Path) -> None:
+        out = shutil.copytree(tuned.folder, tmp_path / "run")
         page = (out / "report.html").read_text()
         assert "north" in page
-        assert f"--out {out}" in page
+        assert f"--out {tuned.folder}" in page
         assert flora("report", out, "--out", tmp_path / "again.html")[0] == 0
         assert (tmp_path / "again.html").read_text() == page
         refused(flora("report", tmp_path), "has no result.json")
@@ -273,9 +301,8 @@ class TestWholeRuns:
             searched = flora("search", *drop, files[0], "--target", "kind", *QUICK, "--out", tmp_path / "t.json")
             assert searched[0] == 0, searched[2]
 
-    def test_predict_gives_text_labels_back(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
-        out, new = tmp_path / "run", tmp_path / "new.csv"
-        flora("tune", *party_files, "--target", "kind", *QUICK, "--out", out)
+    def test_predict_gives_text_labels_back(self, flora: Run, tuned: Tuned, tmp_path: Path) -> None:
+        out, new = tuned.folder, tmp_path / "new.csv"
         two_moons(50, 3)[["y", "x"]].to_csv(new, index=False)
         code, printed, _ = flora("predict", out, new)
         assert code == 0
@@ -310,10 +337,11 @@ class TestWholeRuns:
             assert word in printed
         assert "report.html" in err
 
-    def test_a_run_again_goes_on_and_gives_the_same(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
-        command = ["tune", *party_files, "--target", "kind", *QUICK, "--out", tmp_path / "run", "--json"]
-        first, second = json.loads(flora(*command)[1]), json.loads(flora(*command)[1])
-        assert {**first, "seconds": 0} == {**second, "seconds": 0}
+    def test_a_run_again_goes_on_and_gives_the_same(self, flora: Run, tuned: Tuned, tmp_path: Path) -> None:
+        out = shutil.copytree(tuned.folder, tmp_path / "run")
+        command = [*tuned.command[:-1], out, "--json"]
+        second = json.loads(flora(*command)[1])
+        assert {**second, "seconds": 0, "command": ""} == {**tuned.document, "seconds": 0, "command": ""}
         longer = json.loads(flora(*command, "--trials", "6")[1])
         assert [party["trials"] for party in longer["parties"]] == [6, 6, 6]
 
@@ -323,19 +351,17 @@ class TestWholeRuns:
         assert code == 0
         assert err.startswith("a.csv: column 'zip': whole numbers with the name of a code; --drop it")
 
-    def test_schema_files_replace_the_schema_step(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
-        parts = [tmp_path / f"schema-{path.stem}.json" for path in party_files]
-        for data, part in zip(party_files, parts, strict=True):
+    def test_schema_files_replace_the_schema_step(self, flora: Run, tuned: Tuned, tmp_path: Path) -> None:
+        parts = [tmp_path / f"schema-{path.stem}.json" for path in tuned.files]
+        for data, part in zip(tuned.files, parts, strict=True):
             assert flora("schema", data, "--target", "kind", "--out", part)[0] == 0
         assert flora("schema", *parts, "--out", tmp_path / "schema.json")[0] == 0
         given = ["--schema", tmp_path / "schema.json", "--target", "kind", *QUICK, "--json"]
-        _, with_schema, _ = flora("tune", *party_files, *given, "--out", tmp_path / "one")
-        _, without, _ = flora("tune", *party_files, *given[2:], "--out", tmp_path / "two")
-        assert json.loads(with_schema)["config"] == json.loads(without)["config"]
+        _, with_schema, _ = flora("tune", *tuned.files, *given, "--out", tmp_path / "one")
+        assert json.loads(with_schema)["config"] == tuned.document["config"]
 
-    def test_a_late_partys_file_goes_into_an_earlier_result(
-        self, flora: Run, party_files: list[Path], tmp_path: Path
-    ) -> None:
+    def test_a_late_partys_file_goes_into_an_earlier_result(self, flora: Run, tuned: Tuned, tmp_path: Path) -> None:
+        party_files, expected = tuned.files, tuned.document
         run, late, more = tmp_path / "run", tmp_path / "trials-west.json", tmp_path / "more"
         asked = ["--target", "kind", *QUICK]
         assert flora("tune", *party_files[:2], *asked, "--out", run)[0] == 0
@@ -346,9 +372,8 @@ class TestWholeRuns:
         given = ["--given", *sorted((run / "trials").iterdir()), late]
         code, printed, err = flora("tune", *party_files, *asked, *given, "--out", tmp_path / "whole", "--json")
         assert code == 0, err
-        _, expected, _ = flora("tune", *party_files, *asked, "--out", tmp_path / "at-once", "--json")
-        assert json.loads(printed)["config"] == json.loads(expected)["config"]
-        assert json.loads(printed)["model_digest"] == json.loads(expected)["model_digest"]
+        assert json.loads(printed)["config"] == expected["config"]
+        assert json.loads(printed)["model_digest"] == expected["model_digest"]
 
     def test_parties_in_files_alone_or_at_tables_alone_are_named(
         self, flora: Run, party_files: list[Path], tmp_path: Path
@@ -705,10 +730,8 @@ class TestBadInput:
         refused(flora("tune", party_files[0], "--target", "kind"), "one table is one party", "--parties N")
         refused(flora("tune", *party_files, "--parties", 3, "--target", "kind"), "one table, got 3 files")
 
-    def test_an_output_folder_that_holds_another_run(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
-        out = tmp_path / "run"
-        command = ["tune", *party_files, "--target", "kind", *QUICK, "--out", out]
-        assert flora(*command)[0] == 0
+    def test_an_output_folder_that_holds_another_run(self, flora: Run, tuned: Tuned, tmp_path: Path) -> None:
+        out, command = tuned.folder, tuned.command
         before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
         refused(flora(*command, "--seed", "1"), "holds another run", "seed")
         refused(flora(*command, "--model", "hgb"), "holds another run", "family")
@@ -732,21 +755,14 @@ class TestBadInput:
         assert flora(*command, "--seed", "1")[0] == 0
 
     @pytest.mark.parametrize("place", ["a-file", "a-file/run"])
-    def test_a_place_that_cannot_be_written(
-        self, flora: Run, party_files: list[Path], tmp_path: Path, place: str
-    ) -> None:
+    def test_a_place_that_cannot_be_written(self, flora: Run, tuned: Tuned, tmp_path: Path, place: str) -> None:
         (tmp_path / "a-file").write_text("mine")
-        tune = ("tune", *party_files, "--target", "kind", *QUICK, "--trainings", "1", "--out")
-        refused(flora(*tune, tmp_path / place), str(tmp_path / "a-file"))
-        assert flora(*tune, tmp_path / "run")[0] == 0
-        refused(
-            flora("report", tmp_path / "run", "--out", tmp_path / "run"), f"{tmp_path / 'run'}: cannot be used (is a"
-        )
-        refused(flora("report", tmp_path / "run", "--out", tmp_path / "a-file" / "page.html"), "expected a folder")
-        refused(
-            flora("predict", tmp_path / "run", party_files[0], "--output", tmp_path / "run"), "cannot be used (is a"
-        )
-        refused(flora("search", party_files[0], "--target", "kind", "--out", tmp_path), f"{tmp_path}: a folder")
+        run, table = tuned.folder, tuned.files[0]
+        refused(flora(*tuned.command[:-1], tmp_path / place), str(tmp_path / "a-file"))
+        refused(flora("report", run, "--out", run), f"{run}: cannot be used (is a")
+        refused(flora("report", run, "--out", tmp_path / "a-file" / "page.html"), "expected a folder")
+        refused(flora("predict", run, table, "--output", run), "cannot be used (is a")
+        refused(flora("search", table, "--target", "kind", "--out", tmp_path), f"{tmp_path}: a folder")
         assert (tmp_path / "a-file").read_text() == "mine"
 
     def test_a_search_does_not_overwrite_what_is_not_its_own(
@@ -786,10 +802,9 @@ class TestBadInput:
         )
         refused(flora("aggregate", bad), "bad.json")
 
-    def test_predict_on_a_table_without_the_columns(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
-        flora("tune", *party_files, "--target", "kind", *QUICK, "--out", tmp_path / "run")
+    def test_predict_on_a_table_without_the_columns(self, flora: Run, tuned: Tuned, tmp_path: Path) -> None:
         (tmp_path / "new.csv").write_text("x,z\n1,2\n")
-        refused(flora("predict", tmp_path / "run", tmp_path / "new.csv"), "'y'", "missing")
+        refused(flora("predict", tuned.folder, tmp_path / "new.csv"), "'y'", "missing")
 
 
 class TestStartUp:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from optuna.distributions import FloatDistribution
 from scipy import stats
 from sklearn.datasets import load_iris
 from sklearn.pipeline import Pipeline
@@ -78,11 +79,39 @@ def test_floras_own_formats_pass_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(
+    ("entry", "own", "stands"),
+    [
+        (stats.randint(1, 9), None, 9),
+        (stats.randint(1, 9), "sqrt", 9),
+        (stats.randint(1, 9), 1.0, 9),  # all columns, where 1 is one
+        (stats.uniform(0, 1), None, np.nextafter(1, 2)),
+        (stats.loguniform(1e-4, 1), "scale", 1e-2),
+        (FloatDistribution(1e-4, 1, log=True), "scale", 1e-2),
+        ({"type": "int", "range": [10, 20]}, (100,), 21),
+    ],
+)
+def test_an_own_value_that_is_no_number_of_the_range_is_the_default(entry: Any, own: Any, stands: float) -> None:
+    found = user_space({"hp": entry}, {"hp": own})
+    space = SearchSpace.from_json(found.document)
+    assert space.default["hp"] == pytest.approx(stands)
+    assert found.params(space.default) == {"hp": own}
+    assert type(found.params(space.default)["hp"]) is type(own)
+    low, high = found.document["hp"]["range"]
+    assert [found.params({"hp": value})["hp"] for value in (low, high)] == [low, high]
+
+
+def test_a_default_that_is_stated_or_in_the_range_needs_no_number_in_its_place() -> None:
+    entry = {"type": "int", "range": [1, 9], "default": 4}
+    assert user_space({"depth": entry}, {"depth": None}).document == {"depth": entry}
+    for number in (3, np.int64(3), 30):
+        assert user_space({"depth": stats.randint(1, 9)}, {"depth": number}).stand_ins == {}
+
+
+@pytest.mark.parametrize(
     ("space", "says"),
     [
         ([{"C": [1, 2]}], "one mapping of names to ranges, got a list of 1"),
         ({"C": []}, "C: need at least one value, got an empty list"),
-        ({"depth": stats.randint(1, 9)}, "depth: the default must be a number .* own is None; .* a list of values"),
         ({"C": type("Odd", (), {"rvs": None})()}, "C: a distribution needs ppf, as scipy's have"),
     ],
 )
@@ -106,3 +135,15 @@ def test_a_whole_search_with_steps_none_and_a_distribution() -> None:
     assert found.cv_results_["params"][0]["tree__max_depth"] is None
     assert found.best_params_["tree__min_samples_leaf"] in range(1, 20)
     assert found.score(X, y) > 0.8
+
+
+def test_a_whole_search_over_ranges_whose_own_values_are_no_numbers() -> None:
+    space = {"max_depth": stats.randint(1, 3), "max_features": stats.uniform(0.3, 0.5)}
+    found = FloraSearchCV(DecisionTreeClassifier(max_features="sqrt"), space, **QUICK).fit(X, y, groups=WARDS)
+    tried = found.cv_results_["params"]
+    assert found.space_default_ == tried[0] == {"max_depth": None, "max_features": "sqrt"}
+    assert {type(params["max_depth"]) for params in tried} == {int, type(None)}
+    assert all(params["max_depth"] in (1, 2) and 0.3 < params["max_features"] < 0.8 for params in tried[1:6])
+    text = repr(found.recommended_params_) + found._repr_html_()
+    assert "sqrt" in text
+    assert "1.0000000000000002" not in text

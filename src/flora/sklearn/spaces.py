@@ -3,6 +3,10 @@
 A list is a choice without an order. The estimator's own value joins it, since the default is measured at any rate; a
 list of one value fixes it. Values that are no text, number or bool (None, a tuple, an estimator) have names inside
 FLoRA, and only there.
+
+An own value may be none of a range's numbers (None, "scale"; 1.0, where the range has whole numbers). It is the
+default all the same, and to the search a number stands for it, which is drawn for nothing else: the first above the
+range, since None mostly sets no limit; for a text and a range of real numbers, that in the range's middle.
 """
 
 import math
@@ -14,7 +18,9 @@ import numpy as np
 
 from flora.core.documents import parse
 from flora.errors import SpaceError
+from flora.problem.parameters import Integer, Real
 from flora.problem.space import Config, SearchSpace
+from flora.problem.space_formats import parameters_of
 
 TAIL = 0.01  # of an unbounded distribution: the range is what lies between its ends
 WIDE = 100.0  # as a ratio: positive ranges that are wider are searched on a log scale
@@ -27,11 +33,13 @@ class UserSpace:
     document: Any
     choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # names of values that JSON does not have
     fixed: Mapping[str, Any] = field(default_factory=dict)
+    stand_ins: Mapping[str, tuple[float, Any]] = field(default_factory=dict)  # a range's number for what is none
 
     def params(self, config: Config) -> dict[str, Any]:
         """Return the estimator's parameters."""
         found = {name: self.choices[name][str(v)] if name in self.choices else v for name, v in config.items()}
-        return {**found, **self.fixed}
+        own = {name: value for name, (number, value) in self.stand_ins.items() if config.get(name) == number}
+        return {**found, **own, **self.fixed}
 
     def value(self, name: str, own: Any) -> Any:
         """Return the estimator's own value of a parameter as a config has it."""
@@ -63,10 +71,12 @@ def user_space(space: Any, own: Mapping[str, Any]) -> UserSpace:
             choices.update({name: named} if named else {})
         else:
             document[name] = _range_of(name, entry) if _is_distribution(entry) else entry
-            _check_default(name, document[name], own)
     if fixed and not document:
         raise SpaceError(f"the space has one value only of {', '.join(fixed)}: there is nothing to tune")
-    return UserSpace(document, choices, fixed)
+    ranges = _without_default(document, own)
+    stand_ins = {name: (_stand_in(parameter, own[name]), own[name]) for name, parameter in ranges.items()}
+    named = {name: {**ranges[name].to_json(), "default": number} for name, (number, _) in stand_ins.items()}
+    return UserSpace({**document, **named}, choices, fixed, stand_ins)
 
 
 def plain(value: Any) -> Any:
@@ -113,14 +123,26 @@ def _same(one: Any, other: Any) -> bool:
         return False
 
 
-def _check_default(name: str, entry: Any, own: Mapping[str, Any]) -> None:
-    """Raise where the estimator's own value, which is always measured, is none of a range's numbers."""
-    ranged = isinstance(entry, Mapping) and "range" in entry and "default" not in entry
-    if ranged and name in own and (own[name] is None or isinstance(own[name], str)):
-        raise SpaceError(
-            f"{name}: the default must be a number to be in a range, and the estimator's own is {own[name]!r}; "
-            f"set one on the estimator, or make the range a list of values"
-        )
+def _without_default(document: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Real]:
+    """Return the ranges that state no default, and whose estimator has none of their numbers."""
+    parameters, stated = parameters_of(document)
+    ranges = [parameter for parameter in parameters if isinstance(parameter, Real) and parameter.name not in stated]
+    return {each.name: each for each in ranges if each.name in own and not _is_number_of(each, own[each.name])}
+
+
+def _is_number_of(parameter: Real, value: Any) -> bool:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        return False
+    return not isinstance(parameter, Integer) or isinstance(value, int | np.integer)  # 1.0 is all of it, where 1 is one
+
+
+def _stand_in(parameter: Real, own: Any) -> float:
+    """Return the number of a range that stands for what is none of its numbers."""
+    if isinstance(parameter, Integer):
+        return int(parameter.high) + 1
+    if own is None:
+        return math.nextafter(parameter.high, math.inf)
+    return float(parameter.decode(np.array([[0.5]]))[0])
 
 
 def _is_distribution(entry: Any) -> bool:

@@ -29,7 +29,8 @@ def add_arguments(parser: Any) -> None:
         "--to",
         choices=list(FORMATS),
         required=True,
-        help="onnx: a graph with an input for each column; sklearn: a fitted pipeline, as a skops file",
+        help="onnx: a graph with an input for each column; sklearn: a fitted pipeline, as a skops file "
+        "(hgb's trees are scikit-learn's, so there is no LightGBM text)",
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="(OUT/model.onnx or OUT/model.skops)")
 

@@ -57,6 +57,7 @@ def test_project_refuses_a_bad_file(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--dates", "parts"], "--dates: with --project"),
         (["--auto"], "--auto: with --project"),
         (["--test", "0.2"], "--test: the rows of other machines stay there"),
+        (["--split", "dirichlet:1"], "--split: with --project the parties bring their own tables, got dirichlet:1"),
         (["--parties", "2"], "--parties: with --project the kit names the parties, got 2"),
         (["--quorum", "3"], "--quorum: from 1 to the number of parties, got 3"),
         (["--surface", "flat"], "surface"),
@@ -70,6 +71,21 @@ def test_tune_refuses_what_is_the_parties_own(
 
 def test_tune_needs_tables_or_a_kit(capsys: pytest.CaptureFixture[str]) -> None:
     assert "a run needs DATA and --target COL, or --project KIT" in refused(["tune"], capsys)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--quorum", "2"], "--quorum: for parties on other machines, with --project; got 2 without it"),
+        (["--deadline", "9.5"], "--deadline: for parties on other machines, with --project; got 9.5 without it"),
+        (["--unmasked"], "--unmasked: for parties on other machines, with --project"),
+        (["--split", "dirichlet:1"], "--split dirichlet:1: needs --parties N, and one table to split"),
+    ],
+)
+def test_tune_refuses_what_is_for_other_runs(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in refused(["tune", "a.csv", "b.csv", "--target", "y", *options], capsys)
 
 
 def test_each_command_wants_its_own_kit(kits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

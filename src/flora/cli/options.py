@@ -16,6 +16,8 @@ from flora.program.request import Request
 if TYPE_CHECKING:
     from flora.party.tables.table import Table
 
+IID = "iid"  # how a table is split, unless a run says otherwise
+
 
 @dataclass(frozen=True)
 class TableOptions:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from flora.cli.options import WorkOptions
+from flora.cli.options import IID, WorkOptions
 from flora.cli.printing import messages, note
 from flora.cli.processes import child, free_port, stoppable
 from flora.cli.written import finish
@@ -47,6 +47,8 @@ def tune_consortium(options: "TuneOptions") -> dict[str, Any]:
             raise InputError(f"{name}: with --project the parties bring their own tables, got {given!r}")
     if options.parties is not None:
         raise InputError(f"--parties: with --project the kit names the parties, got {options.parties}")
+    if options.split != IID:
+        raise InputError(f"--split: with --project the parties bring their own tables, got {options.split}")
     kit = Kit.open(Path(str(options.project)), AGGREGATOR, SCIENTIST)
     if options.quorum is not None and not 1 <= options.quorum <= len(kit.consortium.parties):
         raise InputError(f"--quorum: from 1 to the number of parties, got {options.quorum}")

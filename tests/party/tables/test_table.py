@@ -199,6 +199,8 @@ def test_constant_columns_are_reported_not_refused() -> None:
     [
         (PLAIN, "z", {}, "target 'z' is not in the table, columns are x, c, y"),
         (PLAIN, "y", {"drop": ["z"]}, "dropped column 'z' is not in the table"),
+        (PLAIN, "y", {"drop": ["y"]}, "'y' is the target, and cannot be left out, too"),
+        (PLAIN, "y", {"drop": ["x"], "weight": "x"}, "'x' is the weight, and cannot be left out, too"),
         (PLAIN, "Y", {}, r"target 'Y' is not in the table, columns are x, c, y; did you mean 'y'\?"),
         (
             PLAIN.assign(zip_code=1.5),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from flora.cli.all_tables import opened_tables, told_together
 from flora.cli.arguments import add_confirm, add_json, add_search, add_surface, add_table
 from flora.cli.held_rows import TestRows
-from flora.cli.options import SearchOptions, SurfaceOptions, TableOptions, WorkOptions, stem
+from flora.cli.options import IID, SearchOptions, SurfaceOptions, TableOptions, WorkOptions, stem
 from flora.cli.parsed import options_of
 from flora.cli.printing import messages, note
 from flora.cli.table_arguments import TABLE_KINDS, add_jobs
@@ -89,9 +89,7 @@ def add_arguments(parser: Any) -> None:
     """Say what may be typed."""
     parser.add_argument("data", nargs="*", metavar="DATA", help=f"a table per party ({TABLE_KINDS}; NAME=FILE)")
     parser.add_argument("--parties", type=int, metavar="N", help="split one table over N parties (a simulation)")
-    parser.add_argument(
-        "--split", default="iid", metavar="HOW", help="iid, dirichlet:ALPHA or column:NAME (%(default)s)"
-    )
+    parser.add_argument("--split", default=IID, metavar="HOW", help="iid, dirichlet:ALPHA or column:NAME (%(default)s)")
     parser.add_argument(
         "--test", metavar="FILE|SHARE", help="then score the model on a table, or on a share of all rows (as 0.2)"
     )
@@ -171,11 +169,23 @@ def run(parsed: Namespace) -> dict[str, Any]:
         from flora.cli.remote import tune_consortium
 
         return test.told(tune_consortium(options), options.work)
+    _refuse_for_one_machine(options)
     tables, request = test.kept_back(_tables(options), options.search.seed), options.request()
     given = read_files(options.given)
     _tell_of_others(given, tables)
     document = tune(tables, options.table, request, options.work, options.engine, given)
     return test.told(document, options.work)
+
+
+def _refuse_for_one_machine(options: TuneOptions) -> None:
+    """Refuse what is said of parties on other machines, and of a table's split where none is split."""
+    for name, given in (("--quorum", options.quorum), ("--deadline", options.deadline)):
+        if given is not None:
+            raise InputError(f"{name}: for parties on other machines, with --project; got {given:g} without it")
+    if options.unmasked:
+        raise InputError("--unmasked: for parties on other machines, with --project")
+    if options.split != IID and options.parties is None and not options.split.startswith("column:"):
+        raise InputError(f"--split {options.split}: needs --parties N, and one table to split")
 
 
 def tune(

@@ -160,6 +160,8 @@ def describe(
     weight = _agreed_weight(weight, like)
     if weight is not None and weight not in table.columns:
         raise not_in_table("weight", weight, table.columns)
+    if weight in drop:
+        raise DataError(f"{weight!r} is the weight, and cannot be left out, too")
     names = sorted(set(map(str, table.columns)) - {target, weight} - set(drop))
     problems = _unlike(names, like) if like else []
     if weight is not None:
@@ -195,6 +197,8 @@ def _check_columns(table: pd.DataFrame, target: str, drop: Sequence[str], like: 
         if name not in table.columns:
             what = "target" if name == target else "dropped column"
             raise not_in_table(what, name, table.columns)
+    if target in drop:
+        raise DataError(f"{target!r} is the target, and cannot be left out, too")
     if like is not None and like.target != target:
         raise DataError(f"the schema's target is {like.target!r}, got {target!r}")
     if table[target].notna().sum() == 0:

@@ -63,6 +63,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
         ("x,y\n1,2\n3,4,5\n", r"not a table that can be read \(line 3 has 3 cells, the lines before it 2\)"),
         ("x,y\n1,2,3\n4,5,6\n", "the rows have more values than the header's 2 names"),
         ("x,y,x\n1,2,3\n", "column names must differ, 'x' comes twice; the first line is the header"),
+        ("0.2, 4, 4\n1,2,3\n", "' 4' comes twice; where the first line is a row, write a line of names above it"),
         (b"x,y\n\x81\xe9,2\n", "its text is not UTF-8 nor Windows-1252 .*; say which with --encoding"),
         (b"PK\x03\x04\xff\xfe\x00", "t.csv: "),
     ],
@@ -72,6 +73,22 @@ def test_a_bad_csv_file_is_refused_in_one_line(tmp_path: Path, text: str | bytes
         with pytest.raises(DataError, match=says.replace("t.csv", name)) as caught:
             read_table(written(tmp_path, data, name))
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "says"),
+    [
+        ("0.02, 0.037,R", ["t.csv: its columns' names are numbers, as '0.02'; where the first line is a row, "]),
+        ("-1,1.5e-3,2", ["t.csv: its columns' names are numbers, as '-1'; where the first line is a row, "]),
+        ("2019,2020,2021", []),
+        ("1,2,target", []),
+        ("a,0.5,b", []),
+    ],
+)
+def test_a_first_line_that_may_be_a_row_is_said(tmp_path: Path, header: str, says: list[str]) -> None:
+    said: list[str] = []
+    read_table(written(tmp_path, f"{header}\n1,2,3\n"), say=said.append)
+    assert [note.partition("write")[0] for note in said] == says
 
 
 def test_what_comes_twice_is_not_mistaken(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ USUAL = TableFormat(",", ".", "utf-8")
 SNIFFED = 1 << 16  # bytes, which tell separator and decimal sign
 COMMA_NUMBER = re.compile(r"\s*[-+]?\d+,\d+\s*")
 POINT_NUMBER = re.compile(r"\s*[-+]?\d+\.\d+\s*")
+NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?\s*", re.IGNORECASE)
+NO_HEADER = "where the first line is a row, write a line of names above it"
 SURPLUS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")  # as pandas says it
 UNCLOSED = re.compile(r"EOF inside string starting at row (\d+)")
 
@@ -98,6 +100,7 @@ def _read_csv(path: Path, form: TableFormat, say: Say, *, packed: bool) -> tuple
             wrong = error
             continue
         _say_found(form, found, say)
+        _say_odd_header(table.columns, say)
         return table, found
     asked = form.encoding or "UTF-8 nor Windows-1252"
     raise DataError(f"{path}: its text is not {asked} ({wrong.reason}); say which with --encoding") from wrong
@@ -192,4 +195,16 @@ def _read_columns(path: Path, kind: str) -> pd.DataFrame:
 def _check_header(path: Path, names: pd.Index) -> None:
     repeated = names[names.duplicated()]
     if len(repeated):
-        raise DataError(f"{path}: column names must differ, {repeated[0]!r} comes twice; the first line is the header")
+        why = NO_HEADER if any(map(_is_number, names)) else "the first line is the header"
+        raise DataError(f"{path}: column names must differ, {repeated[0]!r} comes twice; {why}")
+
+
+def _is_number(name: str) -> bool:
+    return bool(NUMBER.fullmatch(name))
+
+
+def _say_odd_header(names: pd.Index, say: Say) -> None:
+    """Say that the names look like a row: most are numbers, and not all of them whole, as years are."""
+    numbers = [name for name in names if _is_number(name)]
+    if 2 * len(numbers) > len(names) and not all(name.strip().isdigit() for name in numbers):
+        say(f"its columns' names are numbers, as {numbers[0].strip()!r}; {NO_HEADER}")

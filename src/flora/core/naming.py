@@ -1,5 +1,6 @@
 """Names as a person reads them."""
 
+import shlex
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
@@ -25,3 +26,12 @@ def nearest(typed: str, known: Iterable[str], *, likeness: float = 0.6) -> str |
     folded = {name.casefold(): name for name in sorted(known, reverse=True)}
     found = get_close_matches(typed.casefold(), folded, n=1, cutoff=likeness)
     return folded[found[0]] if found else None
+
+
+def to_drop(column: str) -> str:
+    """Return the option that leaves a column out, as a shell takes it.
+
+    >>> to_drop("Date Egg")
+    "--drop 'Date Egg'"
+    """
+    return f"--drop {shlex.quote(column)}"

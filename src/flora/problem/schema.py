@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 from flora.core.codec import has_form, read_fields
 from flora.core.documents import MOST_BYTES, contents, object_in
+from flora.core.naming import to_drop
 from flora.core.rules import check
 from flora.errors import DataError, InputError
 
@@ -154,7 +155,7 @@ def _check_alike(a: str, first: Schema, b: str, second: Schema) -> None:
         has, lacks = (a, b) if name in first.names else (b, a)
         raise DataError(
             f"column {name!r}: party {has!r} has it, party {lacks!r} does not; all must have the same columns: "
-            f"--drop {name} where it is, or give all parties one --schema"
+            f"{to_drop(name)} where it is, or give all parties one --schema"
         )
 
 
@@ -168,7 +169,7 @@ def _agree_on_column(columns: Mapping[str, Column]) -> Column:
         if column.kind != first.kind:
             raise DataError(
                 f"column {name!r}: {first.kind} at party {a!r}, {column.kind} at party {b!r}; say which in a file "
-                f"that all are given with --schema (flora schema --out writes one), or --drop {name}"
+                f"that all are given with --schema (flora schema --out writes one), or {to_drop(name)}"
             )
     if first.kind == "numeric":
         return first

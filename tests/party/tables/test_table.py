@@ -63,7 +63,7 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
         ("x,y\n1,2\n3,4,5\n", r"not a table that can be read \(line 3 has 3 cells, the lines before it 2\)"),
         ("x,y\n1,2,3\n4,5,6\n", "the rows have more values than the header's 2 names"),
         ("x,y,x\n1,2,3\n", "column names must differ, 'x' comes twice; the first line is the header"),
-        ("0.2, 4, 4\n1,2,3\n", "' 4' comes twice; where the first line is a row, write a line of names above it"),
+        ("0.2, 4, 4\n1,2,3\n", "'4' comes twice; where the first line is a row, write a line of names above it"),
         (b"x,y\n\x81\xe9,2\n", "its text is not UTF-8 nor Windows-1252 .*; say which with --encoding"),
         (b"PK\x03\x04\xff\xfe\x00", "t.csv: "),
     ],
@@ -89,6 +89,18 @@ def test_a_first_line_that_may_be_a_row_is_said(tmp_path: Path, header: str, say
     said: list[str] = []
     read_table(written(tmp_path, f"{header}\n1,2,3\n"), say=said.append)
     assert [note.partition("write")[0] for note in said] == says
+
+
+def test_blanks_beside_a_separator_are_no_part_of_a_name_or_a_text(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, 'a , b, kind\n1, x, "p, q"\n2 ,y, r\n'))
+    assert table.to_dict("list") == {"a": [1, 2], "b": ["x", "y"], "kind": ["p, q", "r"]}
+
+
+def test_an_advice_is_what_a_shell_takes(tmp_path: Path) -> None:
+    lines = "".join(f"2007-11-{k:02},{k % 2}\n" for k in range(1, 20))
+    opened = open_table(written(tmp_path, f"Date Egg,y\n{lines}"), "y", (), TableFormat())
+    with pytest.raises(DataError, match="or --drop 'Date Egg'"):
+        opened.described(None, None)
 
 
 def test_what_comes_twice_is_not_mistaken(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from flora.core.naming import to_drop
 from flora.errors import DataError
 from flora.party.tables.format import Dates, Say, unsaid
 from flora.party.tables.problems import Problem, UnfitError
@@ -90,7 +91,7 @@ def _check_names(name: str, parts: Iterable[str], table: pd.DataFrame) -> None:
 
 def _parts(name: str, values: "pd.Series[Any]", how: Dates) -> "dict[str, pd.Series[Any]]":
     if pd.api.types.is_timedelta64_dtype(values):
-        raise DataError(f"column {name!r}: it holds durations, not dates; turn them into numbers, or --drop {name}")
+        raise DataError(f"column {name!r}: it holds durations, not dates; turn them into numbers, or {to_drop(name)}")
     dates = _parsed(name, values, how)
     seconds = dates.dt.as_unit("s")  # nanoseconds end in the year 2262, and 9999 stands for "never" in many tables
     days = (seconds - pd.Timestamp(0).as_unit("s")) // pd.Timedelta(days=1).as_unit("s")

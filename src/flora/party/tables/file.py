@@ -113,11 +113,12 @@ def _encodings(head: bytes) -> tuple[str, ...]:
 
 
 def _parsed(path: Path, form: TableFormat, packed: Literal["gzip"] | None) -> pd.DataFrame:
-    options: Any = {"sep": form.sep, "encoding": form.encoding, "compression": packed}
+    options: Any = {"sep": form.sep, "encoding": form.encoding, "compression": packed, "skipinitialspace": True}
     header = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
-    names = pd.Index(header.iloc[0])  # as written: pandas would rename what comes twice
+    names = pd.Index(header.iloc[0]).str.strip()  # as written: pandas would rename what comes twice
     _check_header(path, names[names != ""])
     table: pd.DataFrame = pd.read_csv(path, low_memory=False, decimal=form.decimal or ".", **options)
+    table = table.rename(columns=str.strip)
     if not table.index.equals(pd.RangeIndex(len(table))):  # pandas would take the surplus for row names
         raise DataError(f"{path}: the rows have more values than the header's {len(names)} names")
     return table

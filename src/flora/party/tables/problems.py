@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from flora.core.naming import some_of
+from flora.core.naming import some_of, to_drop
 from flora.core.rules import one_line
 from flora.errors import DataError
 
@@ -26,7 +26,7 @@ class Problem:
     def of(cls, column: str, error: DataError) -> "Problem":
         """Return the problem that an error tells, without the column's name, which has its own place."""
         for prefix, usual in (
-            (f"column {column!r}: ", f"mend it, or --drop {column}"),
+            (f"column {column!r}: ", f"mend it, or {to_drop(column)}"),
             (f"target {column!r}: ", "mend it"),
             (f"weight {column!r}: ", "mend it, or name another column with --weight"),
         ):

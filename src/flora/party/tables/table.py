@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from flora.core.naming import to_drop
 from flora.errors import DataError
 from flora.models.rows import Rows, category_of, counted, encode, feature_numbers, not_in_table
 from flora.party.tables.cells import dressed_numbers, nearly_numeric
@@ -207,7 +208,7 @@ def _check_columns(table: pd.DataFrame, target: str, drop: Sequence[str], like: 
 
 def _unlike(names: Sequence[str], like: Schema) -> list[Problem]:
     """Return the columns that only the table has, or only the schema."""
-    surplus = [Problem(name, "in the table, not in the schema", f"--drop {name}") for name in names]
+    surplus = [Problem(name, "in the table, not in the schema", to_drop(name)) for name in names]
     lacking = [
         Problem(name, "in the schema, not in the table", "the consortium's schema must fit") for name in like.names
     ]
@@ -254,18 +255,18 @@ def _kind_of(name: str, present: "pd.Series[Any]") -> Kind:
         return "numeric"
     if are_dates(present):
         first = str(present.iloc[0])
-        advice = f"{parts_advice(first)}, or --drop {name}"
+        advice = f"{parts_advice(first)}, or {to_drop(name)}"
         raise UnfitError([Problem(name, f"dates are not supported, got {first!r:.40}", advice)])
     if present.dtype == object and not present.map(pd.api.types.is_scalar).all():
         what = f"a value is a number, a bool or a text, got {present.iloc[0]!r:.40}"
-        raise UnfitError([Problem(name, what, f"--drop {name}")])
+        raise UnfitError([Problem(name, what, to_drop(name))])
     dressed = dressed_numbers(present)
     if dressed:
-        advice = f"{dressed[1]}, or leave them out with --drop {name} or --auto"
+        advice = f"{dressed[1]}, or leave them out with {to_drop(name)} or --auto"
         raise UnfitError([Problem(name, dressed[0], advice, unfit="numbers with signs or grouped digits")])
     nearly = nearly_numeric(present)
     if nearly:
-        raise UnfitError([Problem(name, nearly[0], f"{nearly[1]}, or --drop {name}")])
+        raise UnfitError([Problem(name, nearly[0], f"{nearly[1]}, or {to_drop(name)}")])
     return "categorical"
 
 
@@ -276,7 +277,7 @@ def _refuse_free_text(name: str, found: Sequence[str], count: int) -> None:
             f"{len(found)} different texts in {count} rows look like free text or an identifier, "
             "and a list of categories would leave the party"
         )
-        advice = f"leave it out with --drop {name} or --auto, or group its values"
+        advice = f"leave it out with {to_drop(name)} or --auto, or group its values"
         raise UnfitError(
             [Problem(name, what, advice, unfit="texts that nearly all differ: free text or an identifier")]
         )

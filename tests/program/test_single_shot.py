@@ -41,7 +41,7 @@ from flora.problem.trials import PartyTrials, Trial, paired_gain
 from flora.program.drive import Ask, drive
 from flora.program.request import Request
 from flora.program.result import result_of
-from flora.program.single_shot import Outcome, single_shot
+from flora.program.single_shot import Outcome, guesses_of, single_shot
 from tests.conftest import SVM_SPACE, gate, two_moons
 
 REQUEST = Request(family="svm", trials=8, folds=3, seed=2, trainings=1)
@@ -89,6 +89,29 @@ def test_the_verdict_decides_what_is_trained(gain: float, decision: str) -> None
     chosen = outcome.found.recommendation.config if decision == "use" else dict(SVM_SPACE.default)
     assert trained(outcome).config == chosen
     assert (chosen == dict(SVM_SPACE.default)) == (decision == "keep-defaults")
+
+
+@pytest.mark.parametrize(("loss", "confirm", "decision"), [(0.45, 8, "use"), (0.5, 8, "keep-defaults")])
+def test_what_predicts_no_better_than_a_guess_is_not_used(loss: float, confirm: int, decision: str) -> None:
+    outcome = drive(single_shot(replace(REQUEST, confirm=confirm)), fake(loss=loss))
+    assert outcome.found.verdict is not None
+    assert outcome.found.verdict.basis == "measured"
+    assert outcome.found.verdict.decision == decision
+
+
+def test_a_surface_that_predicts_a_guess_is_not_used_either() -> None:
+    tried = [Trial({"C": c, "gamma": 0.1, "tol": 1e-3}, 0.9 if c == 1 else 0.5) for c in (1.0, 8.0, 12.0, 300.0)]
+    trials = PartyTrials("a", 50, SVM_SPACE, "balanced_accuracy", tuple(tried))
+    outcome = drive(single_shot(replace(REQUEST, confirm=0)), fake(trials=trials))
+    assert outcome.found.verdict is not None
+    assert (outcome.found.verdict.basis, outcome.found.verdict.learns) == ("predicted", False)
+
+
+def test_a_guess_is_one_among_the_classes_that_a_party_has() -> None:
+    schemas = [Schema("y", "classification", (), classes) for classes in ((0, 1), (0, 1, 2, 3))]
+    replies = [DescribeReply("a", 50, schemas[0]), DescribeReply("b", 50), DescribeReply("c", 50, schemas[1])]
+    assert guesses_of("balanced_accuracy", replies, schemas[1]) == {"a": 0.5, "b": 0.75, "c": 0.75}
+    assert guesses_of("f1_macro", replies, schemas[1]) == {}
 
 
 def test_what_is_trained_is_what_the_model_says(tmp_path: Path) -> None:
@@ -147,7 +170,13 @@ def test_a_certificate_is_made_where_it_is_asked_for_and_else_nothing_more_leave
     assert all(reply.rows not in (len(line) for line in reply.sketch.quantiles) for reply in evidence if reply.sketch)
 
 
-def fake(*, gain: float = 0.1, trials: PartyTrials | None = None, models: tuple[bytes, bytes] = (b"m", b"m")) -> Ask:
+def fake(
+    *,
+    gain: float = 0.1,
+    loss: float = 0.3,
+    trials: PartyTrials | None = None,
+    models: tuple[bytes, bytes] = (b"m", b"m"),
+) -> Ask:
     """An engine of two parties that answer at once."""
     schema = Schema("y", "classification", (Column("x", "numeric"),), (0, 1))
     tried = tuple(Trial({"C": c, "gamma": 0.1, "tol": 1e-3}, abs(c - 10) / 1000) for c in (1.0, 8.0, 12.0, 300.0))
@@ -161,7 +190,7 @@ def fake(*, gain: float = 0.1, trials: PartyTrials | None = None, models: tuple[
                 return SearchReply(name, 50, own if trials is None else replace(trials, party=name))
             case Confirm():
                 configs = [dict(SVM_SPACE.default), *step.configs]
-                pairs = tuple(Confirmation(Trial(c, 0.3, 0.01, 5, 50), k * gain, 0.01) for k, c in enumerate(configs))
+                pairs = tuple(Confirmation(Trial(c, loss, 0.01, 5, 50), k * gain, 0.01) for k, c in enumerate(configs))
                 return ConfirmReply(name, 50, pairs)
             case Train():
                 return TrainReply(name, 50, model, step.config)
@@ -282,7 +311,8 @@ class TestTrainings:
         engine = training_fake(dict.fromkeys("ab", (None,) * 5), {"a": 5, "b": 5})
         outcome = drive(single_shot(replace(asked("mean"), trainings=5)), engine)
         assert outcome.found.choice is not None
-        assert outcome.found.verdict == outcome.found.choice.verdict
+        assert outcome.found.verdict is not None
+        assert replace(outcome.found.verdict, learnt=None) == outcome.found.choice.verdict
 
     @pytest.mark.parametrize(("rows", "inside"), [(2500, True), (2499, False)])
     def test_trees_are_counted_inside_the_training_where_there_are_rows_to_count_by(

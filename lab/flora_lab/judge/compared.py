@@ -28,7 +28,7 @@ from flora_lab.datasets import TARGET, declared, load
 from flora_lab.evidence import RunEvidence
 from flora_lab.judge.answers import JudgedAnswer
 from flora_lab.judge.record import FoldLosses, Record
-from flora_lab.judge.rules import as_trained, choice_of
+from flora_lab.judge.rules import as_trained, choice_of, measured_verdict
 from flora_lab.judge.run import JudgedCell, all_rows, asked_parties, request_for
 from flora_lab.judge.truth import measure_truths
 from flora_lab.pieces import FIT, Bench, keep
@@ -73,7 +73,7 @@ def measured_answer(record: Record) -> JudgedAnswer:
     choice = choice_of(record, record.path)
     truth = _stored_truth(record, choice)
     gain: Gain = paired_gain(truth["default"], truth["recommended"])
-    return JudgedAnswer(record.cell, choice.verdict, gain.estimate, gain.error)
+    return JudgedAnswer(record.cell, measured_verdict(record, choice), gain.estimate, gain.error)
 
 
 def crossed_answers(record: Record) -> list[JudgedAnswer]:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flora.aggregator.choose import Choice, Whole, choose
+from flora.aggregator.learnt import measured_learnt
 from flora.aggregator.surface import SURFACES
 from flora.aggregator.verdict import Verdict, tried_configs
 from flora.problem.path import Path, counts_by_held_rows
 from flora.problem.space import Config
+from flora_lab.datasets import declared
 from flora_lab.judge.record import Pick, Record
 
 
@@ -24,7 +26,7 @@ class JudgedRule:
 def flora(record: Record) -> Pick:
     """Recommend as the product does where the only training is the model's: by what the parties measured."""
     choice = choice_of(record, record.path)
-    return _by_verdict(record, choice.chosen.config, choice.verdict)
+    return _by_verdict(record, choice.chosen.config, measured_verdict(record, choice))
 
 
 def chosen(record: Record) -> Pick:
@@ -35,7 +37,7 @@ def chosen(record: Record) -> Pick:
 def in_range(record: Record) -> Pick:
     """Recommend as the product does where the range of trees is a user's own: the training stays in it."""
     choice = choice_of(record, record.path and replace(record.path, open=False))
-    return replace(_by_verdict(record, choice.chosen.config, choice.verdict), in_range=True)
+    return replace(_by_verdict(record, choice.chosen.config, measured_verdict(record, choice)), in_range=True)
 
 
 def without_confirmation(record: Record) -> Pick:
@@ -60,6 +62,13 @@ def choice_of(record: Record, path: Path | None) -> Choice:
     """Return what the product chooses among the candidates that the parties measured."""
     space, minimum = record.trials[0].space, record.minima["aplm"]
     return choose(record.confirmed, record.rows, Whole.of(record.rows, space, path, record.grows), minimum)
+
+
+def measured_verdict(record: Record, choice: Choice) -> Verdict:
+    """Return what the product says of a choice by what the parties measured, beside a guess among their classes."""
+    guesses = dict.fromkeys(record.rows, declared(record.cell.dataset).guess)
+    learnt = measured_learnt(choice.chosen.measured, record.confirmed, record.rows, guesses, "mean")
+    return replace(choice.verdict, learnt=learnt)
 
 
 def _by_verdict(record: Record, config: Config, verdict: Verdict) -> Pick:

@@ -33,6 +33,24 @@ def loss_range(scoring: str) -> tuple[float, float]:
     return (0.0 - high, 0.0 - low) if scoring.startswith("neg_") else (1.0 - high, 1.0 - low)
 
 
+def guessed_loss(scoring: str, classes: int) -> float | None:
+    """Return a loss that the best prediction which looks at no column has at most, whatever the rows are.
+
+    Of an accuracy and a log loss it is that of classes with equally many rows; the others are exact. None where the
+    rows alone tell, as of an F1.
+
+    >>> guessed_loss("balanced_accuracy", 4), guessed_loss("roc_auc", 2), guessed_loss("r2", 0), guessed_loss("f1", 2)
+    (0.75, 0.5, 1.0, None)
+    """
+    if scoring in ("accuracy", "balanced_accuracy"):
+        return 1 - 1 / classes if classes else None
+    if scoring == "neg_log_loss":
+        return math.log(classes) if classes else None
+    if scoring.startswith("roc_auc"):
+        return 0.5
+    return 1.0 if scoring == "matthews_corrcoef" or scoring in BELOW_ONE or scoring.startswith("d2_") else None
+
+
 def possible_loss(scoring: str, loss: float) -> float:
     """Return the loss that a scorer can give and that is nearest: an estimate may lie outside.
 

@@ -13,6 +13,7 @@ from flora.aggregator.certificate.record import Certificate
 from flora.aggregator.choose import same_config
 from flora.aggregator.comparison import Comparison, Training, loss_of_guess, loss_of_training, trained_config
 from flora.aggregator.evidence import Objective
+from flora.aggregator.learnt import beside_guess
 from flora.core.naming import some_of
 from flora.errors import FloraError, InputError, TrialsError
 from flora.models import family_of
@@ -34,6 +35,7 @@ from flora.problem.messages import (
 from flora.problem.path import HELD, Path, counts_by_held_rows
 from flora.problem.plan import SearchPlan
 from flora.problem.schema import Schema, agree
+from flora.problem.score_range import guessed_loss
 from flora.problem.space import Config
 from flora.problem.trials import PartyTrials
 from flora.program.drive import Program, asked
@@ -75,10 +77,12 @@ def recommend(request: Request, families: Families = family_of) -> Program[Outco
     plan = request.plan(schema.task, families)
     if request.certificate and schema.weight is not None:
         raise InputError("the certificate counts all rows the same: leave out --certificate, or --weight")
+    guesses: dict[str, float] = {}
     if families is family_of:  # a scikit-learn user's scorer need not have a name
         check_scoring(plan.scoring, schema)
         plan = replace(plan, positive=positive_class(request.positive, plan.scoring, schema))
         schema = schema.with_positive(plan.positive)
+        guesses = guesses_of(plan.scoring, described, schema)
     searched: Sequence[Reply]
     if request.private:
         found, searched = yield from search_privately(plan, schema, request, families(plan.family))
@@ -86,6 +90,7 @@ def recommend(request: Request, families: Families = family_of) -> Program[Outco
     else:
         found, searched = yield from search(plan, schema, request, families(plan.family))
         found = yield from confirm(found, plan, schema, request)
+    found = beside_guess(found, guesses, request.objective)
     found, comparison, trainings = yield from compare(found, plan, schema, request)
     certificate = (yield from bound(found, plan, schema, request)) if request.certificate else None
     replies: list[Reply] = [*described, *searched]
@@ -106,6 +111,13 @@ def notes_of(parties: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     for party, note in parties:
         about.setdefault(note, []).append(party)
     return tuple(f"{some_of(found)}: {note}" for note, found in about.items())
+
+
+def guesses_of(scoring: str, described: Sequence[DescribeReply], schema: Schema) -> dict[str, float]:
+    """Return what a guess loses at most by the classes that each party has; none where the rows alone tell."""
+    classes = {reply.party: len((reply.schema or schema).classes) for reply in described}
+    losses = {party: guessed_loss(scoring, count) for party, count in classes.items()}
+    return {party: loss for party, loss in losses.items() if loss is not None}
 
 
 def search(

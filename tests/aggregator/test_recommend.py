@@ -167,3 +167,18 @@ def test_what_the_surface_does_not_see_stays_at_its_default() -> None:
     assert seen["x"] == pytest.approx(0.6, abs=0.01)
     assert seen["y"] == 0.75
     assert recommend(Known(lambda p: np.zeros(len(p))), space, 0).config == dict(space.default)
+
+
+def test_a_surface_that_sees_nothing_leaves_the_default_to_the_bit() -> None:
+    default: Config = {"C": 1.0, "gamma": 0.1, "tol": 0.001, "far": 20.0}
+    space = SearchSpace(
+        (
+            Real("C", 0.01, 100.0, "log"),
+            Real("gamma", 1e-5, 10.0, "log"),
+            Real("tol", 1e-5, 0.1, "log"),
+            Real("far", 1.0, 10.0),
+        ),
+        default,
+    )
+    found = recommend(Known(lambda p: np.full(len(p), 0.2)), space, 0)
+    assert found.config == {**default, "far": 10.0}

@@ -1,7 +1,9 @@
 """From a surface to one config: line 7 of the paper's algorithm."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from flora.aggregator.surface import LossSurface
 from flora.problem.space import Config, SearchSpace
@@ -45,7 +47,16 @@ def _near_default(surface: LossSurface, space: SearchSpace, config: Config) -> C
         nearer = {**config, name: inside[name]}
         if float(surface(space.encode([nearer]))[0]) <= lowest:
             config = nearer
-    return config
+    return {name: _own(space.default[name], value) for name, value in config.items()} if config == inside else config
+
+
+def _own(default: Any, value: Any) -> Any:
+    """Return the default's value where the other is the same but for rounding.
+
+    Through the unit cube 0.1 comes back as 0.10000000000000006: another config, which would be trained and compared.
+    """
+    numbers = isinstance(default, int | float) and isinstance(value, int | float)
+    return default if numbers and math.isclose(default, value, rel_tol=1e-12) else value
 
 
 def recommendation_at(

@@ -11,6 +11,7 @@ from flora_lab.cells import Cell
 from flora_lab.judge.answers import JudgedAnswer, calibrated, show_calibration
 from flora_lab.judge.command import EXPERIMENT, USUAL
 from flora_lab.judge.compared import ComparedCell, crossed_answers, measured_answer
+from flora_lab.judge.earned import Earned, earned_lines, show_earned
 from flora_lab.judge.run import JudgedCell
 from flora_lab.options import RunOptions, add_run
 from flora_lab.pieces import Bench, compute_missing
@@ -66,6 +67,7 @@ def run(parsed: Namespace) -> dict[str, Any]:
     """Make the trainings that are not stored yet, and compare what is said with what is true."""
     options = options_of(CalibrationOptions, parsed)
     answers: dict[str, list[JudgedAnswer]] = {basis: [] for basis in TITLES}
+    earned: list[Earned] = []
     for bench in options.benches():
         cells = stored_cells(bench.store, options)
         if not options.run.stored:
@@ -74,8 +76,11 @@ def run(parsed: Namespace) -> dict[str, Any]:
         compared = [piece for cell in cells if (piece := ComparedCell(cell)).name in there]
         answers["trained"] += [piece.answer(bench) for piece in compared]
         records = [JudgedCell(cell).record(bench) for cell in cells]
-        answers["crossed"] += [answer for record in records for answer in crossed_answers(record)]
-        answers["measured"] += [measured_answer(record) for record in records]
+        for record in records:
+            crossed = crossed_answers(record)
+            answers["crossed"] += crossed
+            answers["measured"].append(measured_answer(record))
+            earned.append(Earned.of(record, crossed))
     if not answers["measured"]:
         raise InputError(f"{options.run.results}: has none of the cells that were asked for")
     lines = {basis: calibrated(found) for basis, found in answers.items()}
@@ -84,10 +89,12 @@ def run(parsed: Namespace) -> dict[str, Any]:
         for basis, found in lines.items():
             if found:  # the trainings of the first are made without --stored alone
                 show_calibration(TITLES[basis], found, wide_console())
+        show_earned(earned_lines(earned), wide_console())
     return {
         "benchmark": "calibration",
         "cells": _lines(answers),
         "families": {basis: [asdict(line) for line in found] for basis, found in lines.items()},
+        "earned": [asdict(line) for line in earned_lines(earned)],
     }
 
 

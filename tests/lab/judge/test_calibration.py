@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from flora.problem.trials import Gain
 from flora_lab.datasets import DATASETS, made_up
 from flora_lab.judge.command import USUAL
 from flora_lab.judge.compared import crossed_answers
+from flora_lab.judge.earned import Earned
 from flora_lab.judge.run import JudgedCell
 from flora_lab.main import main
 from flora_lab.store import Store
@@ -44,6 +46,9 @@ def test_what_parties_measured_needs_no_training(tmp_path: Path, capsys: pytest.
     assert 13 < line["too_much"]["value"] < 14
     [crossed] = document["families"]["crossed"]
     assert (crossed["cells"], crossed["datasets"], crossed["true"]) == (10, 2, pytest.approx(line["true"]))
+    [earned] = document["earned"]
+    assert (earned["cells"], earned["datasets"], earned["gains"]["default"]) == (2, 2, 0)
+    assert earned["gains"]["trained"] == earned["gains"]["chosen"] == pytest.approx(line["true"])
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 1 + 2 + 10
     assert calibration("--results", tmp_path, "--stored") == 0
     assert capsys.readouterr().out.count("Stated against true gains") == 2  # none of trainings that nobody made
@@ -65,6 +70,24 @@ def test_trainings_of_a_stored_cell_are_made_once(
     assert (trained["true"] == pytest.approx(measured["true"])) == (family == "svm")
     assert calibration("--results", tmp_path, "--stored", "--json") == 0
     assert json.loads(capsys.readouterr().out) == document
+
+
+def test_what_is_lost_to_the_verdict_and_what_to_the_candidates() -> None:
+    true = {1.0: 0.3, 10.0: 0.25, 100.0: 0.1}  # of C: 10 is the one candidate, and 100 would be better still
+    record = made_up_record("svm", lambda config: 0.3 / float(config["C"]), lambda config: true[float(config["C"])])
+    answers = crossed_answers(record)
+    gains = {"default": 0.0, "trained": 0.05, "chosen": 0.05, "candidate": 0.05, "searched": 0.2}
+    assert Earned.of(record, answers).gains == pytest.approx(gains)
+    kept = [replace(answer, verdict=replace(answer.verdict, gain=Gain(0.0, 1.0, 4))) for answer in answers]
+    assert Earned.of(record, kept).gains == pytest.approx({**gains, "trained": 0.0})
+
+
+def test_a_candidate_that_is_best_in_one_fold_by_chance_is_not_the_best_there() -> None:
+    record = made_up_record("svm", lambda config: 0.3 / float(config["C"]), lambda config: 0.3)
+    lucky = (0.2, 0.35, 0.35, 0.35, 0.35)
+    truths = tuple(replace(t, losses=(lucky if t.config["C"] == 10 else (0.3,) * 5,)) for t in record.truths)
+    earned = Earned.of(replace(record, truths=truths), crossed_answers(record))
+    assert earned.gains["candidate"] == 0
 
 
 def test_the_fold_that_judges_has_no_part_in_the_verdict() -> None:

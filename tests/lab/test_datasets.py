@@ -18,6 +18,8 @@ def test_no_dataset_of_the_paper_or_the_validation_is_for_design() -> None:
         {"magic", "twonorm", "ring", "satimage", "page-blocks0", "penbased", "hastie"}
         | {"penbased-halves", "optdigits-halves", "texture-halves", "marketing-halves", "satimage-halves"}
         | {"bupa", "mammographic", "tic-tac-toe", "bands", "vehicle"}
+        | {"wisconsin", "titanic", "crx", "yeast1", "chess", "contraceptive", "mushroom"}
+        | {"vowel-halves", "segment-halves", "splice-halves"}
     )
     assert {"phoneme", "breast_cancer", "digits", "generated-1"} < set(used_for("design"))
 

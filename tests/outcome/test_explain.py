@@ -99,7 +99,7 @@ def test_models_that_are_no_better_than_a_guess_are_told_as_such(plain: Result) 
         model_score=score,
     )
     words = grade_words(unlearnt)
-    assert words.startswith("No model is shown to predict better than a guess that looks at no column, and")
+    assert words.startswith("Models of the recommendation are not shown to predict better than a guess")
     assert settle_words(unlearnt) == "More rows, or columns that tell more, would."
     assert score_words(unlearnt).endswith("left out a part of all rows; a guess has 0.500.")
     assert score_words(replace(unlearnt, model_score=replace(score, guess_score=None))).endswith("of all rows.")

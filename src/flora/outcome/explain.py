@@ -29,8 +29,8 @@ SOURCES = {
     "predicted": "It was predicted by the surface alone; no party measured it.",
 }
 UNLEARNT = (
-    "No model is shown to predict better than a guess that looks at no column, and what seems to be gained among "
-    "such models is chance."
+    "Models of the recommendation are not shown to predict better than a guess that looks at no column, and what "
+    "these seem to gain may be chance."
 )
 SLOW = "gains more, but learns more slowly than the default: a training on all rows may not get far enough"
 CLOSE = "gains more, but by less than an error: the surface's minimum is taken"

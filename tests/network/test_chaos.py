@@ -34,7 +34,7 @@ JOURNAL = os.environ.get("FLORA_CHAOS_LOG", "")
 AT_A_RUN = 2 if FAULTS <= 2 else 4  # faults, two after two: of a short series none stays undone
 OPTIONS = ["--model", "hgb", "--trials", "3", "--cv", "2", "--seed", "5"]
 SIZES = {"north": 80, "south": 60}
-CLEAR = re.compile(r"party '\w+'|the aggregator|stopped")  # what a run says that ends without a result
+CLEAR = re.compile(r"part(y|ies) '\w+'|the aggregator|stopped")  # what a run says that ends without a result
 LOG = logging.getLogger("chaos")
 HANDS = ThreadPoolExecutor(2)  # for good: what a thread has started ends with it (die_with_parent)
 MOMENTS = ("describe: asking", "search: asking", "confirm: asking", "train: asking")

@@ -154,7 +154,7 @@ def test_somebody_who_was_not_asked_is_ignored(controller: FloraController) -> N
 def test_a_stop_and_a_loss_are_told_apart(controller: FloraController, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = asked_of(controller)
     monkeypatch.setattr(controller._heartbeats, "lost", list)
-    with pytest.raises(PartyMissingError, match="party 'north' and 'south' was lost in the step 'describe'"):
+    with pytest.raises(PartyMissingError, match="parties 'north' and 'south' were lost in the step 'describe'"):
         controller._check(asked)
     controller._abort.triggered = True
     with pytest.raises(StoppedError):
@@ -167,7 +167,7 @@ def test_where_all_are_away_for_long_they_are_lost_and_nobody_has_stopped_the_ru
     controller.communicator = SimpleNamespace(get_client_disconnect_time=away.get)
     controller._check(asked)  # the other may still come
     away["north"] = 6.0
-    with pytest.raises(PartyMissingError, match="party 'north' and 'south' was lost"):
+    with pytest.raises(PartyMissingError, match="parties 'north' and 'south' were lost"):
         controller._check(asked)
     controller._abort.triggered = True  # as NVFlare does then
     with pytest.raises(PartyMissingError):

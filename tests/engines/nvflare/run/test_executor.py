@@ -1,5 +1,6 @@
 """A party's side of a run: what comes passes the gate, what goes wrong leaves as a word, and all is written down."""
 
+import errno
 import json
 from dataclasses import replace
 from importlib.metadata import version
@@ -29,7 +30,7 @@ from flora.engines.nvflare.run.heartbeats import QUIET
 from flora.engines.nvflare.run.site_settings import SiteSettings
 from flora.engines.nvflare.run.tasks import HEADER, TEXT, ReplyHeader, StepHeader, fill
 from flora.errors import CollectiveError
-from flora.party.audit import verify
+from flora.party.audit import AuditLog, verify
 from flora.party.consent import DataSource
 from flora.party.tables.format import TableFormat
 from flora.party.tables.table import describe
@@ -129,6 +130,23 @@ def test_of_an_error_only_its_class_leaves(kit: Kit) -> None:
     assert answer == ReplyHeader("failed", "DataError")
     lines, _ = Foreground(kit.state).lines(0)
     assert any("secret" in line for line in lines)  # the party's own screen says it all
+
+
+def test_where_nothing_can_be_written_down_that_alone_leaves(kit: Kit) -> None:
+    """As on a full disk: the aggregator hears why, in words that no row is in."""
+    (kit.state / "audit.jsonl").mkdir()
+    answer, text = answered(kit, message_of(Describe()))
+    assert answer == ReplyHeader("failed", "its state cannot be used: Is a directory")
+    assert text == ""
+
+
+def test_a_disk_that_fills_up_in_a_step_is_named(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "of a path that nobody need know")
+
+    monkeypatch.setattr(AuditLog, "record", full)
+    answer, _ = answered(kit, message_of(Describe()))
+    assert answer == ReplyHeader("failed", "its state cannot be used: No space left on device")
 
 
 @pytest.mark.parametrize(("header", "text"), [(None, None), ("{", ""), ("[]", ""), ("{}", "{}")])

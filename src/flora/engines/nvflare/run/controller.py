@@ -51,7 +51,7 @@ class PartyMissingError(FloraError):
     """Parties that gave no sign of life in a step, or have not answered it in time."""
 
     def __init__(self, state: Literal["lost", "late"], parties: Sequence[str], step: str, why: str) -> None:
-        super().__init__(f"party {' and '.join(map(repr, parties))} {why}")
+        super().__init__(f"{'party' if len(parties) == 1 else 'parties'} {' and '.join(map(repr, parties))} {why}")
         self.ending = Ending(state, str(self), tuple(parties), step)
 
 
@@ -210,10 +210,12 @@ class FloraController(Controller):  # type: ignore[misc]
             raise asked.fault
         lost = [party for party in asked.missing if party in {*gone, *self._heartbeats.lost(asked.missing)}]
         if lost and (self._hub is not None or lost == asked.missing or self._abort.triggered):
-            raise PartyMissingError("lost", lost, name, f"was lost in the step {name!r}: no sign of life")
+            was = "was" if len(lost) == 1 else "were"
+            raise PartyMissingError("lost", lost, name, f"{was} lost in the step {name!r}: no sign of life")
         limit = self._plan.deadline
         if limit is not None and self._hub is None and asked.missing and time.monotonic() - asked.began > limit:
-            why = f"has not answered {name!r} within {limit:g} seconds (--deadline)"
+            has = "has" if len(asked.missing) == 1 else "have"
+            why = f"{has} not answered {name!r} within {limit:g} seconds (--deadline)"
             raise PartyMissingError("late", asked.missing, name, why)
         if self._hub is not None and self._hub.over:
             raise FloraError(f"the training ended: {self._hub.over}")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -95,6 +96,17 @@ class FloraExecutor(Executor):  # type: ignore[misc]
         return fill(make_reply(ReturnCode.OK), answer, text)
 
     def _answer(self, kit: Kit, shareable: Any, fl_ctx: Any, aborted: Callable[[], bool]) -> tuple[ReplyHeader, str]:
+        """Answer, whatever happens: where nothing can be written down, as on a full disk, that alone leaves."""
+        try:
+            return self._written(kit, shareable, fl_ctx, aborted)
+        except Exception as error:
+            self.logger.exception("flora")
+            cause = error.__cause__ or error
+            number = cause.errno if isinstance(cause, OSError) else None
+            why = type(cause).__name__ if number is None else os.strerror(number)
+            return ReplyHeader("failed", f"its state cannot be used: {why}"), ""
+
+    def _written(self, kit: Kit, shareable: Any, fl_ctx: Any, aborted: Callable[[], bool]) -> tuple[ReplyHeader, str]:
         foreground, log = Foreground(kit.state), AuditLog(kit.state / "audit.jsonl")
         try:
             return ReplyHeader("reply"), self._letter(kit, foreground, log, shareable, fl_ctx, aborted)

@@ -167,7 +167,7 @@ class Follower:
                 silent = {p: silent.get(p, time.monotonic()) for p in status.those("silent")}
                 back = line.back(silent)
                 if back and not self._stopped:
-                    self._tell(f"{', '.join(back)} is back; the run goes on with it")
+                    self._tell(f"{', '.join(back)} {'is' if len(back) == 1 else 'are'} back; the run goes on with it")
                     self._stopped = True
                     line.abort(job)
             time.sleep(PAUSE)
@@ -177,7 +177,7 @@ class Follower:
         self.progress(status)
         at_work, silent = status.those("works"), status.those("quiet", "silent")
         words = [f"{', '.join(at_work)} at work"] * bool(at_work)
-        words += [f"{', '.join(silent)} gives no sign of life"] * bool(silent)
+        words += [f"{', '.join(silent)} {'gives' if len(silent) == 1 else 'give'} no sign of life"] * bool(silent)
         words += [f"a sum waits for {', '.join(status.awaited)}"] * bool(status.awaited)
         self._tell(f"{status.step}: {'; '.join(words) or 'all have answered'}")
 

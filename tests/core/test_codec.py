@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flora.core import codec
-from flora.core.codec import FLAT, MOST_ITEMS, has_form, read, read_fields, to_document, to_json
+from flora.core.codec import FLAT, MOST_ITEMS, checks_itself, has_form, read, read_fields, to_document, to_json
 from flora.core.rules import Amount, Count, Name, Sentence, check
 from flora.errors import InputError, SpaceError, WireError
 
@@ -43,6 +43,21 @@ def celsius_of(document: Any) -> Celsius:
 
 
 has_form(Celsius, lambda value: f"{value.degrees}°", celsius_of)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A record that checks all of its plain fields when it is made."""
+
+    config: Mapping[str, Value]
+    loss: Amount
+    name: Name | None = None
+
+    def __post_init__(self) -> None:
+        check(self, WireError)
+
+
+checks_itself(Pair)
 
 
 @dataclass(frozen=True)
@@ -463,3 +478,36 @@ def test_whatever_stands_anywhere_is_read_or_refused(path: tuple[Any, ...], valu
 def test_any_json_is_read_or_refused(document: Any) -> None:
     for hint in (Everything, Point, Label, Celsius, TestFlat.Perhaps, tuple[Point, ...], Mapping[str, Point]):
         reads_or_refuses(partial(read, hint, document))
+
+
+ODD: Any = st.sampled_from(
+    [None, True, 0, -1, 1.5, math.nan, 1e101, 10**400, "", "a\n", "x" * 20_000, [], {}, {"a": {}}, [1]]
+)
+
+
+class TestRecordsThatCheckThemselves:
+    @staticmethod
+    def outcome(document: Any) -> str:
+        try:
+            return repr(read(tuple[Pair, ...], document, "pairs"))
+        except InputError as error:
+            return f"{type(error).__name__}: {error}"
+
+    @STEADY
+    @given(st.lists(st.dictionaries(st.sampled_from(["config", "loss", "name", "other"]), ODD), max_size=3), ODD)
+    def test_a_list_of_them_is_read_and_refused_as_one_by_one(self, records: list[Any], odd: Any) -> None:
+        good: Any = {"config": {"C": 1.0, "b": True}, "loss": 0.5}
+        for document in (records, [good, *records], [good, {**good, "config": odd}], [good, odd], odd):
+            at_once = self.outcome(document)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(codec, "_read_checked", lambda kind, value: None)
+                assert self.outcome(document) == at_once
+
+    def test_they_are_looked_at_together(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(codec, "_read_list", lambda *_: pytest.fail("they were read one by one"))
+        assert read(tuple[Pair, ...], [{"config": {}, "loss": 0}]) == (Pair({}, 0),)
+
+    def test_a_mapping_in_one_is_no_larger_than_in_any(self) -> None:
+        large = {str(k): 0 for k in range(MOST_ITEMS + 1)}
+        with pytest.raises(InputError, match=r"^\[0\]\.config must be a JSON object, got"):
+            read(tuple[Pair, ...], [{"config": large, "loss": 0}])

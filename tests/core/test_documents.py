@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flora.core.codec import to_document
-from flora.core.documents import MOST_BYTES, MOST_DEPTH, Format, contents, named_format, parse
+from flora.core.documents import MOST_BYTES, MOST_DEPTH, Format, contents, format_in, parse
 from flora.core.rules import Count, Name, check
 from flora.errors import InputError, TrialsError
 
@@ -187,17 +187,19 @@ class TestFiles:
         ("text", "name"),
         [(TEXT, "flora-note"), ("{}", None), ("[]", None), ('{"format": 3}', None), ('"format"', None)],
     )
-    def test_a_file_says_what_it_is(self, tmp_path: Path, text: str, name: str | None) -> None:
-        (tmp_path / "a.json").write_text(text)
-        assert named_format(tmp_path / "a.json") == name
+    def test_a_text_says_what_it_is(self, text: str, name: str | None) -> None:
+        assert format_in(text, "a.json") == name
+
+    @pytest.mark.parametrize("text", [TEXT, TEXT.replace("note", "\\u006eote")])
+    def test_a_kind_may_be_named_in_a_text_that_names_it_in_any_way(self, text: str) -> None:
+        assert format_in(text, "a.json") == FORMAT.name
+        assert FORMAT.may_be_named_in(text.encode())
+        assert not FORMAT.may_be_named_in(b'{"format": "another"}')
 
     @pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 100_000])
-    def test_a_file_that_is_no_json_says_nothing(self, tmp_path: Path, data: bytes) -> None:
-        (tmp_path / "a.json").write_bytes(data)
+    def test_a_text_that_is_no_json_says_nothing(self, data: bytes) -> None:
         with pytest.raises(InputError, match=r"a\.json: not a JSON file"):
-            named_format(tmp_path / "a.json")
-        with pytest.raises(InputError, match="no such file"):
-            named_format(tmp_path / "none")
+            format_in(data, "a.json")
 
 
 anything = st.recursive(

@@ -53,6 +53,29 @@ def test_a_config_comes_back_from_its_point(config: Config) -> None:
     assert np.allclose(MIXED.encode([back]), point, rtol=0, atol=1e-9)
 
 
+ODD: Any = st.sampled_from(
+    [None, True, False, 0, 1, -1, 2, 3.0, 3.5, 600, 1e-3, 1.0, 51.0, 10**400, "adam", "x", [], {}]
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=400)
+@given(st.lists(configs(), min_size=1, max_size=4), st.sampled_from([*MIXED.names, "elsewhere"]), ODD)
+def test_one_look_at_all_configs_tells_no_more_than_each_of_them(found: list[Config], name: str, odd: Any) -> None:
+    assert MIXED.surely_holds(found)
+    found[-1] = {**found[-1], name: odd}
+    if MIXED.surely_holds(found):
+        MIXED.check(found[-1])
+    assert not MIXED.surely_holds([{"rate": 0.1}])
+
+
+def test_one_look_at_all_configs_takes_a_default_outside_of_the_range() -> None:
+    space = SearchSpace((Real("l2", 1e-4, 1.0, "log"),), {"l2": 0.0})
+    assert space.surely_holds([{"l2": 0.0}, {"l2": 0}, {"l2": 0.5}])
+    assert not space.surely_holds([{"l2": False}])
+    assert not space.surely_holds([{"l2": 0.0}, {"l2": 1e-5}])
+    assert not space.surely_holds([{"l2": float("nan")}, {"l2": 0.5}])
+
+
 def test_snap_moves_nothing_that_is_in_place() -> None:
     points = MIXED.sample(np.random.default_rng(0), 200)
     assert points.shape == (200, MIXED.width)

@@ -77,6 +77,7 @@ def lines_of(options: SpeedTableOptions) -> Iterator[str]:
             cost = alone.submit(cost_of, count, options.tried, "aplm").result()
         memory = f"{cost.gibibytes:.2f} GiB"
         yield f"aggregation, p = {count}, {memory} | - | {cost.own_seconds:.1f} | - | 20 s, 2 GiB at 10,000"
+        yield f"reading the files before it, p = {count} | - | {cost.reading:.1f} | - | 10 s at 10,000"
     starts = np.array([start_seconds() for _ in range(options.repeats)])
     yield f"the first line of `flora aggregate` | - | {spread_of(starts)} | - | 0.4 s"
 

@@ -1,6 +1,7 @@
 """JSON files and messages that somebody else may have written: their size, their depth, what they call themselves."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from flora.core.codec import read
-from flora.core.rules import is_finite, one_line, shown
+from flora.core.rules import MOST_COUNT, is_finite, one_line, shown
 from flora.errors import InputError
 
 MIB = 2**20
@@ -81,6 +82,10 @@ class Format:
         except InputError as error:
             raise self.error(one_line(f"{source}: {error}")) from error
 
+    def may_be_named_in(self, text: bytes) -> bool:
+        """Whether a text may say that it is of this kind, before it is read; an escape may stand for any letter."""
+        return self.name.encode() in text or b"\\" in text
+
     def file(self, path: Path) -> bytes:
         """Return what is in a file of this kind, if it is there and not too large."""
         return contents(path, self.most, self.error)
@@ -106,11 +111,6 @@ def object_in(text: str | bytes, source: str, error: type[InputError] = InputErr
     return document
 
 
-def named_format(path: Path) -> str | None:
-    """Return what a JSON file says it is; None where it does not say."""
-    return format_in(contents(path, MOST_BYTES), str(path))
-
-
 def format_in(text: str | bytes, source: str) -> str | None:
     """Return what a JSON text says it is; None where it does not say."""
     try:
@@ -123,16 +123,26 @@ def format_in(text: str | bytes, source: str) -> str | None:
 
 def _check_values(document: Any) -> None:
     """Raise ValueError at a number that is not finite, a text that is not Unicode, or what is nested too deep."""
-    waiting: list[tuple[Any, int]] = [(document, 0)]
-    while waiting:
-        value, depth = waiting.pop()
-        if isinstance(value, dict | list):
-            if depth >= MOST_DEPTH:
-                raise ValueError(f"nested deeper than {MOST_DEPTH}")
-            parts = [*value, *value.values()] if isinstance(value, dict) else value
-            waiting.extend((part, depth + 1) for part in parts)
-        elif isinstance(value, str):
-            if not value.isascii() and value.encode(errors="replace").decode() != value:
-                raise ValueError(f"text must be Unicode, got {shown(value)}")
-        elif isinstance(value, int | float) and not isinstance(value, bool) and not is_finite(value):
+    level, depth = [document], 0  # all values that are nested as deep
+    while level:
+        inner = [value for value in level if type(value) is dict or type(value) is list]
+        if inner and depth >= MOST_DEPTH:
+            raise ValueError(f"nested deeper than {MOST_DEPTH}")
+        keys = [key for value in inner if type(value) is dict for key in value if not key.isascii()]
+        for text in [value for value in level if type(value) is str and not value.isascii()] + keys:
+            if text.encode(errors="replace").decode() != text:
+                raise ValueError(f"text must be Unicode, got {shown(text)}")
+        _check_numbers(level)
+        level = [part for value in inner for part in (value.values() if type(value) is dict else value)]
+        depth += 1
+
+
+def _check_numbers(values: list[Any]) -> None:
+    """Raise ValueError where a number is not finite: as good as always a look at the ends tells that each one is."""
+    whole = [value for value in values if type(value) is int]
+    real = [value for value in values if type(value) is float]
+    if all(map(math.isfinite, real)) and (not whole or -MOST_COUNT <= min(whole) <= max(whole) <= MOST_COUNT):
+        return
+    for value in values:
+        if type(value) in (int, float) and not is_finite(value):
             raise ValueError(f"numbers must be finite, got {shown(value)}")

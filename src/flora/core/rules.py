@@ -54,7 +54,7 @@ Sentence = Annotated[str, printable(0, 1000)]
 def check(record: Any, error: type[InputError] = InputError) -> None:
     """Raise where a field of a record is not what its type says: to be called when the record is made."""
     kind: Any = type(record)
-    for name, fault_of in _checks(kind).items():
+    for name, fault_of in _checks(kind):
         value = getattr(record, name)
         words = fault_of(value)
         if words is not None:
@@ -101,8 +101,8 @@ def hints_of(kind: Any) -> dict[str, Any]:
 
 
 @cache
-def _checks(kind: Any) -> dict[str, Check]:
-    return {part.name: fault_of_type(hints_of(kind)[part.name]) for part in fields(kind)}
+def _checks(kind: Any) -> tuple[tuple[str, Check], ...]:
+    return tuple((part.name, fault_of_type(hints_of(kind)[part.name])) for part in fields(kind))
 
 
 @cache
@@ -110,17 +110,38 @@ def fault_of_type(hint: Any) -> Check:
     """Return what tells whether a value is of a type: the words for the type, or None where it is."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        plain, rules = fault_of_type(arguments[0]), [rule for rule in arguments[1:] if isinstance(rule, Rule)]
-        words = rules[0].words if rules else None
-        return lambda value: _fault_of_rules(value, plain, rules, words)
+        return _check_rules(arguments[0], [rule for rule in arguments[1:] if isinstance(rule, Rule)])
     if origin in (Union, UnionType):
-        of_others = fault_of_union([fault_of_type(part) for part in arguments])
-        if NoneType not in arguments:
-            return of_others
-        return lambda value: None if value is None else of_others(value)
+        return _check_union(arguments)
     if origin is Literal:
         return lambda value: None if any(value is a or value == a for a in arguments) else f"one of {list(arguments)}"
     return _check_plain(hint, origin, arguments)
+
+
+def _check_rules(plain: Any, rules: list[Rule]) -> Check:
+    of_plain, words = fault_of_type(plain), rules[0].words if rules else None
+    sure = _SURE.get(plain)
+    if len(rules) != 1 or sure is None:
+        return lambda value: _fault_of_rules(value, of_plain, rules, words)
+    holds = rules[0].holds
+
+    def fault(value: Any) -> str | None:
+        if type(value) is plain and sure(value) and holds(value):
+            return None
+        return _fault_of_rules(value, of_plain, rules, words)
+
+    return fault
+
+
+def _check_union(arguments: tuple[Any, ...]) -> Check:
+    of_any = fault_of_union([fault_of_type(part) for part in arguments])
+    sure_of = {part: _SURE[part] for part in arguments if part in _SURE}
+
+    def fault(value: Any) -> str | None:
+        sure = sure_of.get(type(value))
+        return None if sure is not None and sure(value) else of_any(value)
+
+    return fault
 
 
 def _check_plain(hint: Any, origin: Any, arguments: tuple[Any, ...]) -> Check:
@@ -132,7 +153,8 @@ def _check_plain(hint: Any, origin: Any, arguments: tuple[Any, ...]) -> Check:
         return lambda value: _fault_of_mapping(value, of_key, of_part)
     if hint in _PLAIN:
         words, holds = _PLAIN[hint]
-        return lambda value: None if holds(value) else words
+        sure = _SURE.get(hint, holds)
+        return lambda value: None if (type(value) is hint and sure(value)) or holds(value) else words
     if hint is Any:
         return lambda _: None
     return lambda value: None if isinstance(value, hint) else f"a {getattr(hint, '__name__', hint)}"
@@ -145,6 +167,16 @@ _PLAIN: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     float: ("a finite number", is_finite),
     bytes: ("bytes", lambda value: isinstance(value, bytes)),
     NoneType: ("null", lambda value: value is None),
+}
+
+
+# Nearly all values are of these very types, and there may be millions: one look tells that they are what they must be.
+_SURE: dict[Any, Callable[[Any], bool]] = {
+    str: lambda value: len(value) <= MOST_TEXT,
+    bool: lambda _: True,
+    int: lambda _: True,
+    float: math.isfinite,
+    NoneType: lambda _: True,
 }
 
 
@@ -162,13 +194,10 @@ def fault_of_union(parts: list[Check]) -> Check:
     """Return what tells whether a value is of one of several types."""
 
     def fault(value: Any) -> str | None:
-        found = []
         for part in parts:
-            words = part(value)
-            if words is None:
+            if part(value) is None:
                 return None
-            found.append(words)
-        return " or ".join(dict.fromkeys(words for words in found if words))
+        return " or ".join(dict.fromkeys(words for part in parts if (words := part(value))))
 
     return fault
 
@@ -180,8 +209,10 @@ def _fault_of_parts(value: Any, each: Check) -> str | None:
 
 
 def _fault_of_mapping(value: Any, of_key: Check, of_part: Check) -> str | None:
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):  # a class is soon looked at, Mapping is not
         return "a JSON object"
+    if not any(map(of_key, value)) and not any(map(of_part, value.values())):
+        return None
     for key, part in value.items():
         words = of_key(key) or of_part(part)
         if words:

@@ -4,11 +4,12 @@ Where a reply is not there yet, :class:`NotAnsweredError` has the step that the 
 given their replies, goes on from there. The parties cannot add up by files, so nothing is trained.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from flora.core.documents import contents, format_in, named_format
+from flora.core.documents import MOST_BYTES, contents, format_in
 from flora.errors import FloraError, TrialsError
 from flora.problem.messages import Confirm, ConfirmReply, Reply, Search, SearchReply, Step
 from flora.problem.trials import PartyTrials
@@ -62,7 +63,8 @@ def with_files(carried: CarriedFiles, ask: Ask) -> Ask:
 def read_files(paths: Sequence[Path]) -> CarriedFiles:
     """Return what the files of an exchange hold: trials, and replies to a confirmation."""
     replies = [path for path in paths if is_reply(path)]
-    trials = tuple(PartyTrials.read(path) for path in paths if path not in replies)
+    others = set(replies)
+    trials = tuple(PartyTrials.read(path) for path in paths if path not in others)
     check_copies(trials)
     return CarriedFiles(trials, tuple(map(read_reply_file, replies)))
 
@@ -79,11 +81,12 @@ def carried_texts(texts: Sequence[str]) -> CarriedFiles:
 
 def check_copies(trials: Sequence[PartyTrials]) -> None:
     """Raise where two parties have the very same trials: one's file under another name would count twice."""
-    first: dict[tuple[tuple[float, ...], str], str] = {}
+    alike: dict[tuple[float, ...], list[PartyTrials]] = {}  # by their losses: hardly any have the same
     for party in trials:
         tried = tuple(trial.loss for trial in party.trials)
-        content = tried, repr([sorted(trial.config.items()) for trial in party.trials])
-        other = first.setdefault(content, party.party)
+        before = alike.setdefault(tried, [])
+        other = next((one.party for one in before if _configs(one) == _configs(party)), party.party)
+        before.append(party)
         if other != party.party and len(tried) >= FEWEST_COPIED:
             raise TrialsError(
                 f"parties {other!r} and {party.party!r} have the very same {len(tried)} trials: "
@@ -91,9 +94,17 @@ def check_copies(trials: Sequence[PartyTrials]) -> None:
             )
 
 
+def _configs(party: PartyTrials) -> str:
+    """Return what a party tried, as what tells it apart: 1 and True are not the same."""
+    return repr([sorted(trial.config.items()) for trial in party.trials])
+
+
 def is_reply(path: Path) -> bool:
     """Whether a file says that it is a reply."""
-    return path.suffix.lower() == ".json" and named_format(path) == REPLY.name
+    if path.suffix.lower() != ".json":
+        return False
+    text = contents(path, MOST_BYTES)
+    return REPLY.may_be_named_in(text) and format_in(text, str(path)) == REPLY.name
 
 
 def read_step_file(path: Path) -> Step:
@@ -113,16 +124,16 @@ def read_reply_file(path: Path) -> Letter:
 
 def _check_letters(letters: Sequence[Letter], parties: Sequence[str]) -> None:
     """Raise unless every party with trials has answered once, and all answer the same question."""
-    names = sorted(letter.reply.party for letter in letters)
+    names, known = Counter(letter.reply.party for letter in letters), set(parties)
     for letter in letters:
         if letter.step != Confirm.name or not isinstance(letter.reply, ConfirmReply):
             raise TrialsError(f"party {letter.reply.party!r} answers {letter.step!r}, expected {Confirm.name!r}")
-    for name in names:
-        if name not in parties:
+    for name in sorted(names):
+        if name not in known:
             raise TrialsError(f"party {name!r} answers, and has no file of trials here; parties are {sorted(parties)}")
-        if names.count(name) > 1:
+        if names[name] > 1:
             raise TrialsError(f"party {name!r} answers twice")
-    missing = sorted(set(parties) - set(names))
+    missing = sorted(known - names.keys())
     if missing:
         raise TrialsError(f"party {missing[0]!r} has not answered; all {len(parties)} parties must")
     first = letters[0]

@@ -84,6 +84,15 @@ class Real:
             return False
         return self.step is None or value == self.high or _is_whole((value - self.low) / self.step)
 
+    def surely_contains(self, values: Sequence[Value], default: Value | None) -> bool:
+        """Whether a look at all values at once tells that each is in the range or the default."""
+        if self.step is not None or not {int, float}.issuperset(map(type, values)):
+            return False
+        numbers: list[Any] = [value for value in values if value != default]
+        return not numbers or (
+            self.low <= min(numbers) and max(numbers) <= self.high and all(map(math.isfinite, numbers))
+        )
+
     def to_json(self) -> dict[str, Any]:
         """Return the paper's dictionary of this HP."""
         document = {"type": "real", "space": self.scale, "range": [self.low, self.high]}
@@ -109,6 +118,10 @@ class Integer(Real):
     def contains(self, value: Any) -> bool:
         """Whether ``value`` is a whole number of the range."""
         return super().contains(value) and value == int(value)
+
+    def surely_contains(self, values: Sequence[Value], default: Value | None) -> bool:
+        """Whether a look at all values at once tells that each is a whole number of the range, or the default."""
+        return {int}.issuperset(map(type, values)) and super().surely_contains(values, default)
 
     def to_json(self) -> dict[str, Any]:
         """Return the paper's dictionary of this HP."""
@@ -149,6 +162,10 @@ class Categorical:
     def contains(self, value: Any) -> bool:
         """Whether ``value`` is one of the values; 1 and 1.0 are the same, 1 and True are not."""
         return isinstance(value, str | int | float | np.generic) and identity(value) in self._places
+
+    def surely_contains(self, values: Sequence[Value], default: Value | None) -> bool:  # noqa: ARG002  (it is a value)
+        """Whether each is one of the values."""
+        return all(map(self.contains, values))
 
     def to_json(self) -> dict[str, Any]:
         """Return the paper's dictionary of this HP."""

@@ -108,6 +108,15 @@ class SearchSpace:
             if not parameter.contains(value) and not self._is_default_of(parameter.name, value):
                 raise SpaceError(f"{parameter.name}: {value!r:.80} is not in {json.dumps(parameter.to_json())}")
 
+    def surely_holds(self, configs: Sequence[Config]) -> bool:
+        """Whether one look at all configs tells that each passes :meth:`check`; where it does not tell, False."""
+        if any(type(config) is not dict or config.keys() != self._names for config in configs):
+            return False
+        return all(
+            parameter.surely_contains([config[parameter.name] for config in configs], self.default.get(parameter.name))
+            for parameter in self.parameters
+        )
+
     def is_default(self, config: Config) -> bool:
         """Whether ``config`` is the default config, inside the ranges or not."""
         if not self.default or set(config) != set(self.names):

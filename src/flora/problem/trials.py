@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from flora.core.codec import has_form, read_fields, to_json
+from flora.core.codec import checks_itself, has_form, read_fields, to_json
 from flora.core.documents import Format
 from flora.core.rules import Amount, Count, Measure, Name, check
 from flora.errors import InputError, TrialsError
@@ -77,7 +77,7 @@ class PartyTrials:
             tried = len(self.trials) + len(self.failed)
             raise TrialsError(f"party {self.party!r}: need 1 to {MOST_TRIALS} trials, got {tried}")
         for name, configs in (("trials", [t.config for t in self.trials]), ("failed", [t.config for t in self.failed])):
-            for k, config in enumerate(configs):
+            for k, config in enumerate([] if self.space.surely_holds(configs) else configs):
                 try:
                     self.space.check(config)
                 except InputError as error:
@@ -107,6 +107,9 @@ class PartyTrials:
 
     def checked_scores(self) -> Self:
         """Return these trials, or raise where a loss is none that the scoring can give: of another sign, in percent."""
+        losses = [trial.loss for trial in self.trials]
+        if losses and not any(fault_of_loss(self.scoring, end) for end in (min(losses), max(losses))):
+            return self
         for k, trial in enumerate(self.trials):
             if fault := fault_of_loss(self.scoring, trial.loss):
                 raise TrialsError(f"trials[{k}]: {fault}")
@@ -272,4 +275,6 @@ def _look(name: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", name).casefold().translate(LOOKALIKES).split())
 
 
+checks_itself(Trial)
+checks_itself(FailedTrial)
 has_form(PartyTrials, PartyTrials.to_document, PartyTrials.from_document)

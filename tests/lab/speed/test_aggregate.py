@@ -10,7 +10,7 @@ def test_it_prints_a_line_for_each_number_of_parties(capsys: pytest.CaptureFixtu
     assert main(["speed", "aggregate", "--parties", "1", "2", "--tried", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("|")[1].strip() for line in lines[3:]] == ["1", "2"]
-    assert all(float(line.split("|")[5]) > 0 for line in lines[3:])
+    assert all(float(line.split("|")[6]) > 0 for line in lines[3:])
 
 
 def test_it_refuses_no_parties(capsys: pytest.CaptureFixture[str]) -> None:

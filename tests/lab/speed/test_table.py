@@ -17,7 +17,7 @@ def test_it_has_searches_trainings_aggregations_and_a_start(
     monkeypatch.setattr(trees, "PARTIES", (2, 3))
     assert main(["speed", "--family", "svm", "--repeats", "1", "--parties", "2", "--tried", "3"]) == 0
     found = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("| ")][2:]
-    starts = ["search, svm", "training, p = 2", "training, p = 3", "aggregation, p = 2", "the first line"]
+    starts = ["search, svm", "training, p = 2", "training, p = 3", "aggregation, p = 2", "reading", "the first line"]
     assert [next((s for s in starts if line[0].strip().startswith(s)), "") for line in found] == starts
     for line in found:
         assert float(line[2].split()[0]) >= 0  # so little work rounds to 0.00

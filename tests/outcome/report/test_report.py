@@ -19,7 +19,7 @@ from flora.aggregator.surface import SurfaceChoice, fit_surface
 from flora.aggregator.surfaces.kinds import Learning, Undivided
 from flora.errors import InputError
 from flora.models.hgb.family import GradientBoosting
-from flora.outcome.report import charts, page
+from flora.outcome.report import analysis, charts, page
 from flora.outcome.report.analysis import Analysis
 from flora.outcome.report.answer import answer, kind_of
 from flora.outcome.report.axes import axes_of
@@ -508,6 +508,18 @@ class TestAgreement:
         matrix = analysed([one, twin, flat], surface).agreement()
         assert matrix[0, 1] > 0.999
         assert np.isnan(matrix[0, 2])
+
+    def test_of_very_many_parties_some_are_compared(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(analysis, "MOST_COMPARED", 3)
+        trials = [party_trials(f"clinic-{k:02d}", MIXED, count=2) for k in range(11)]
+        run = analysed(trials, fit_surface("aplm", trials, MIXED, 0, regressor="gp"))
+        assert run.compared_names == ["clinic-00", "clinic-05", "clinic-10"]
+        assert run.agreement().shape == (3, 3)
+        assert len(run.best_regions()) == 3
+        text = Outline(agreement(run)).text
+        assert "Of 11 parties, 3 that are evenly spaced by name are compared here." in text
+        assert "clinic-05" in text
+        assert "clinic-01" not in text
 
     def test_many_parties_are_not_left_out_and_share_one_legend(self) -> None:
         trials = [party_trials(f"clinic-{k:02d}", MIXED, count=2) for k in range(11)]

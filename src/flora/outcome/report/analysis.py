@@ -25,6 +25,7 @@ from flora.surrogate.regressors import Regressor
 Matrix = NDArray[np.float64]
 MOST_HPS = 12  # on maps and in panels: the most important ones
 MOST_LEFT_OUT = 10  # parties; each that is left out takes a search of its own
+MOST_COMPARED = 100  # parties with each other: of pairs there would be too many for a page
 MOST_POINTS, FEWEST_POINTS = 30_000, 6_000  # of all maps together
 SAMPLE = 1_000  # points at which parties' surfaces are compared
 BEST_SHARE = 0.1  # of a party's surface is its best region
@@ -81,9 +82,21 @@ class SurfaceView:
         return self.space.sample(stream(self.seed, "report", "sample"), SAMPLE)
 
     @cached_property
+    def compared(self) -> tuple[int, ...]:
+        """The places of the parties whose surfaces are compared: all, or some that are evenly spaced by name."""
+        count = len(self.trials)
+        places = np.linspace(0, count - 1, min(count, MOST_COMPARED)).round().astype(int)
+        return tuple(places.tolist())
+
+    @property
+    def compared_names(self) -> list[str]:
+        """The names of the parties whose surfaces are compared."""
+        return [self.trials[place].party for place in self.compared]
+
+    @cached_property
     def opinions(self) -> Matrix:
-        """What each party's own surface says at the sample: (parties, n)."""
-        return np.array([regressor.mean(self.sample) for regressor in self.own])
+        """What each compared party's own surface says at the sample: (parties, n)."""
+        return np.array([self.own[place].mean(self.sample) for place in self.compared])
 
     def slices(self) -> list[Slice]:
         """Return the surface along each HP, through the recommendation."""
@@ -114,7 +127,7 @@ class SurfaceView:
         return np.vstack([across.through(row[None, :], xs) for row in rows])
 
     def agreement(self) -> Matrix:
-        """Return Spearman's rank correlation of the parties' surfaces; NaN where one is flat: (parties, parties)."""
+        """Return Spearman's rank correlation of compared surfaces; NaN where one is flat: (parties, parties)."""
         from scipy.stats import rankdata
 
         ranks = rankdata(self.opinions, axis=1)
@@ -123,7 +136,7 @@ class SurfaceView:
         return np.asarray(np.clip(matrix, -1, 1))
 
     def best_regions(self) -> list[list[Config]]:
-        """Return, for each party, the sampled configs that its own surface holds to be the best tenth."""
+        """Return, for each compared party, the sampled configs that its own surface holds to be the best tenth."""
         count = int(BEST_SHARE * SAMPLE)
         lowest = np.argsort(self.opinions, axis=1, kind="stable")[:, :count]
         return [self.space.decode(self.sample[rows]) for rows in lowest]

@@ -152,7 +152,7 @@ def _upright_bar(x: float, low: float, high: float) -> Html:
 
 def regions(run: SurfaceView) -> list[tuple[str, Html]]:
     """Return where each party's own surface is lowest, along each HP, under its title."""
-    best, names = run.best_regions(), [party.party for party in run.trials]
+    best, names = run.best_regions(), run.compared_names
     found = []
     for k, axis in enumerate(run.axes):
         values = [[config[axis.parameter.name] for config in party] for party in best]
@@ -191,7 +191,7 @@ def region_text(axis: Axis, values: Sequence[Any]) -> str:
 
 def agreement(run: SurfaceView) -> Html:
     """Return the rank correlation of each two parties' surfaces, as cells that are darker where they agree."""
-    matrix, names = run.agreement(), [party.party for party in run.trials]
+    matrix, names = run.agreement(), run.compared_names
     count = len(names)
     size = 1 / count
     cells = []

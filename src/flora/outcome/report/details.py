@@ -20,7 +20,7 @@ from flora.program.result import DECIDED, Result
 
 def agreement(run: Analysis) -> Html:
     """Return how far the parties agree, and what is recommended without each of them; nothing for one party."""
-    names = [party.party for party in run.trials]
+    names = run.compared_names
     if len(names) < 2:
         return Html("")
     matrix = run.agreement()
@@ -34,7 +34,7 @@ def agreement(run: Analysis) -> Html:
     title = element("figcaption", "Rank correlation of the parties' surfaces")
     return section(
         *("agreement", "Agreement of the parties"),
-        element("p", *_agreement_sentence(known)),
+        element("p", *_agreement_sentence(known), _compared_words(len(names), len(run.trials))),
         element("figure", title, agreement_chart(run), class_="matrix"),
         folded("The correlations in numbers", _correlations(names, matrix)),
         element("h3", "Each party's own best region"),
@@ -66,6 +66,12 @@ def _agreement_sentence(known: Any) -> list[Any]:
         term("rank correlation"),
         numbers,
     ]
+
+
+def _compared_words(compared: int, parties: int) -> str:
+    if compared == parties:
+        return ""
+    return f" Of {parties:,} parties, {compared} that are evenly spaced by name are compared here."
 
 
 def _correlations(names: list[str], matrix: Any) -> Html:

@@ -13,7 +13,8 @@ from flora.outcome.evaluation import Evaluation, Figure
 from flora.problem.trials import Gain
 from flora.program.party_result import MeasuredGain
 from flora.program.request import Request
-from flora.program.result import CandidateResult, ModelScore, Result, StatedGain, result_of
+from flora.program.result import Result, result_of
+from flora.program.result_parts import CandidateResult, ModelScore, StatedGain
 from flora.program.single_shot import Outcome
 from tests.program.test_result import CONFIG, aggregation, trials
 

@@ -11,7 +11,8 @@ from sklearn.metrics import balanced_accuracy_score, confusion_matrix, r2_score
 from flora.errors import DataError
 from flora.models.model_file import StoredModel, read_model
 from flora.outcome.evaluation import Evaluation, evaluate
-from flora.program.result import MODEL, ModelScore
+from flora.program.result import MODEL
+from flora.program.result_parts import ModelScore
 from tests.outcome.report.cases import tuned
 from tests.outcome.test_loaded import run_in, ward
 

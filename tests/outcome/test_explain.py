@@ -17,7 +17,8 @@ from flora.outcome.explain import (
 )
 from flora.problem.space import SearchSpace
 from flora.problem.trials import Gain
-from flora.program.result import CandidateResult, Grounds, ModelScore, Result, StatedGain, TrainingResult
+from flora.program.result import Result
+from flora.program.result_parts import CandidateResult, Grounds, ModelScore, StatedGain, TrainingResult
 from tests.program.test_result import CONFIG, result
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from rich.console import Console
 
 from flora.aggregator.verdict import Verdict
-from flora.program.result import StatedGain
+from flora.program.result_parts import StatedGain
 from flora_lab.cells import Cell
 from flora_lab.datasets import rows_of
 from flora_lab.statistics import Mean, mean_over

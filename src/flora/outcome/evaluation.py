@@ -14,7 +14,8 @@ from flora.models.model_file import StoredModel
 from flora.models.rows import Rows, encode
 from flora.models.scored import score_of
 from flora.problem.schema import Label
-from flora.program.result import ModelScore, Result
+from flora.program.result import Result
+from flora.program.result_parts import ModelScore
 from flora.program.scoring import asked_class
 from flora.randomness import stream
 

@@ -15,14 +15,8 @@ from flora.problem.space import SearchSpace
 from flora.problem.trials import FailedTrial, Gain, PartyTrials, Trial
 from flora.program.party_result import MeasuredGain, PartyResult
 from flora.program.request import Request
-from flora.program.result import (
-    CandidateResult,
-    Grounds,
-    Result,
-    StatedGain,
-    TrainingResult,
-    result_of,
-)
+from flora.program.result import Result, result_of
+from flora.program.result_parts import CandidateResult, Grounds, StatedGain, TrainingResult
 from flora.program.single_shot import Outcome
 from flora.randomness import stream
 

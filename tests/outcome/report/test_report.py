@@ -35,7 +35,7 @@ from flora.problem.family import space_of
 from flora.problem.path import Path
 from flora.problem.space import Points, SearchSpace, Value
 from flora.problem.trials import PartyTrials, Trial
-from flora.program.result import TrainingResult
+from flora.program.result_parts import TrainingResult
 from flora.surrogate.regressors import Losses
 from tests.outcome.report.cases import (
     EVIL,

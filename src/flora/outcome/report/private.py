@@ -8,7 +8,8 @@ from flora.outcome.report.confirmation import train_rows
 from flora.outcome.report.details import left, schema_rows, timing
 from flora.outcome.report.markup import Html, element, section, table
 from flora.problem.privacy import Ledger
-from flora.program.result import PrivateResult, Result
+from flora.program.result import Result
+from flora.program.result_parts import PrivateResult
 
 
 def sums(result: Result) -> Html:

@@ -8,7 +8,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from flora.core.codec import to_document
+from flora.core.codec import read, to_document
+from flora.core.documents import MIB, contents, object_in
 from flora.engines.nvflare import require_nvflare
 from flora.engines.nvflare.consortium import AGGREGATOR, AUTHORITY, MARK, SCIENTIST, USER, Consortium, Kit, Mark, Role
 from flora.engines.nvflare.kits.texts import AGGREGATOR_README, PARTY_README
@@ -65,12 +66,13 @@ def _refuse_another(out: Path, consortium: Consortium) -> None:
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     try:
-        stored = json.loads((out / AUTHORITY / "consortium.json").read_bytes())
-    except (OSError, ValueError):
+        file = out / AUTHORITY / "consortium.json"
+        stored = read(Consortium, object_in(contents(file, MIB), file.name))
+    except (OSError, InputError):
         raise InputError(f"{out}: is not empty and no folder of this consortium; name another with --out") from None
-    for key, value in to_document(consortium).items():
-        if key != "parties" and stored.get(key) != value:
-            raise InputError(f"{out}: holds another consortium: its {key} is {stored.get(key)!r}, now {value!r}")
+    for key, value in vars(consortium).items():
+        if key != "parties" and vars(stored)[key] != value:
+            raise InputError(f"{out}: holds another consortium: its {key} is {vars(stored)[key]!r}, now {value!r}")
 
 
 def _provision(consortium: Consortium, authority: Path, new: Sequence[str]) -> Path:

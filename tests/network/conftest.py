@@ -5,6 +5,7 @@ To start a federation takes longer than most tests, so a test leaves it to the n
 """
 
 import hashlib
+import io
 import json
 import os
 import random
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import Any
 import psutil
 import pytest
 
+from flora.cli.main import main
 from flora.engines.nvflare.consortium import Consortium
 from flora.engines.nvflare.kits.provision import make_kits
 from flora.engines.nvflare.run.service import die_with_parent, end_tree
@@ -52,6 +54,7 @@ module.Foreground.say = held
 """
 SIZES = {"north": 150, "south": 90, "west": 120}
 QUICK = ["--model", "svm", "--trials", "3", "--cv", "2"]  # a run, where it does not matter which
+ALONE: dict[tuple[Any, ...], Path] = {}  # the runs in process, by the parties' rows and what was asked
 LONG = 900.0  # seconds for anything to happen; a loaded machine is slow
 
 
@@ -149,7 +152,6 @@ class Network:
     folder: Path  # of the test that has it now
     commands: dict[str, Command] = field(default_factory=dict)
     earlier: set[str] = field(default_factory=set)  # the commands that were started for an earlier test
-    alone: dict[tuple[str, ...], Path] = field(default_factory=dict)  # the runs in process, by what was asked
     sizes: Mapping[str, int] = field(default_factory=dict)
     kits_were: str = ""
 
@@ -186,13 +188,15 @@ class Network:
         return self.run(name, ["tune", *project, *options])
 
     def in_process(self, out: str, *options: str, parties: Sequence[str] = tuple(SIZES)) -> Path:
-        """Run the same without a network, where no earlier test has, and return its folder."""
-        asked = ("tune", *(str(self.data(party)) for party in parties), "--target", "kind", *options)
-        if asked not in self.alone:
-            command = self.run("alone", [*asked, "--out", str(self.folder / out)])
-            assert command.wait() == 0, command.text
-            self.alone[asked] = self.folder / out
-        return self.alone[asked]
+        """Run the same without a network, where no earlier test has on the same tables, and return its folder."""
+        asked = (*self.sizes.items(), *parties, *options)
+        if asked not in ALONE:
+            tables, said = [str(self.data(party)) for party in parties], io.StringIO()
+            with redirect_stdout(said), redirect_stderr(said):
+                code = main(["tune", *tables, "--target", "kind", *options, "--out", str(self.folder / out)])
+            assert code == 0, said.getvalue()
+            ALONE[asked] = self.folder / out
+        return ALONE[asked]
 
     def run(
         self, name: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None, typed: str = ""

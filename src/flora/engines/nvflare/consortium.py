@@ -1,5 +1,6 @@
 """Who takes part, and the folder that each one was handed."""
 
+import os
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -103,6 +104,15 @@ class Mark:
     consortium: Consortium
 
 
+def _refuse_foreign(path: Path) -> None:
+    """Refuse a folder that this user may not read, as that of another one which was mounted in a container."""
+    if path.is_dir() and not os.access(path, os.R_OK | os.X_OK, effective_ids=True):
+        raise InputError(
+            f"{path}: belongs to user {path.stat().st_uid}, and user {os.geteuid()} runs flora and may not read it; "
+            f"a kit must belong to who runs flora (chown)"
+        )
+
+
 @dataclass(frozen=True)
 class Kit:
     """A folder that was handed over: whose it is, and how to reach the aggregator."""
@@ -115,6 +125,7 @@ class Kit:
     @classmethod
     def open(cls, path: Path, *roles: str) -> Self:
         """Return the kit in a folder, which must be of one of the roles, where any are named."""
+        _refuse_foreign(path)
         try:
             mark = read(Mark, object_in(contents(path / MARK, MIB), MARK))
         except (OSError, InputError) as error:

@@ -1,5 +1,7 @@
 import json
+import os
 import stat
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +228,22 @@ def test_the_aggregator_has_room_for_all_its_parties(tmp_path: Path) -> None:
     grpc = json.loads((folder / "local" / "comm_config.json").read_bytes())["grpc"]
     assert grpc["max_workers"] >= 300
     assert ["grpc.so_reuseport", 0] in grpc["options"]
+
+
+def test_a_kit_of_another_user_is_called_so() -> None:
+    """As in a container whose user is not the owner of the folder that is mounted."""
+    with tempfile.TemporaryDirectory() as name:  # tmp_path lies in a folder that others may not enter
+        folder, myself = Path(name), os.geteuid()
+        (folder / "flora-kit.json").write_text("{}")
+        folder.chmod(0o700 if myself == 0 else 0o000)
+        try:
+            os.seteuid(myself or 65534)
+            with pytest.raises(InputError, match=rf"belongs to user {myself}, and user \d+ runs flora") as caught:
+                Kit.open(folder, "party")
+        finally:
+            os.seteuid(myself)
+            folder.chmod(0o700)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["../../x", "a/b", "", ".x", "-rf", "a b", "n\u043erth", "north\x1b[2J", 3, None])

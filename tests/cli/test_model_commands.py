@@ -127,6 +127,13 @@ class TestTuneWithATest:
         assert document["test"]["figures"][0]["scoring"] == "balanced_accuracy"
         assert document["test"]["figures"][0]["score"] > 0.6
         assert json.loads((tmp_path / "run" / "test.json").read_text()) == document["test"]
+        page = (tmp_path / "run" / "report.html").read_text()
+        assert "The model that was trained, on 50 rows of --test, which no party had." in page
+        assert flora("report", tmp_path / "run")[0] == 0
+        assert (tmp_path / "run" / "report.html").read_text() == page
+        (tmp_path / "run" / "test.json").unlink()
+        assert flora("report", tmp_path / "run")[0] == 0
+        assert "which no party had" not in (tmp_path / "run" / "report.html").read_text()
 
     def test_a_table(self, flora: Run, party_files: list[Path], tmp_path: Path) -> None:
         test = csv_in(tmp_path, two_moons(40, 9))

@@ -40,11 +40,12 @@ from flora.models import family_of
 from flora.models.estimator.family import AnyEstimator
 from flora.models.model_file import pack, read_model
 from flora.models.rows import Rows, encode
-from flora.outcome.folder import RunFolder, read_run
+from flora.outcome.folder import TEST, RunFolder, read_run, read_test
 from flora.outcome.live import FILE as LIVE_FILE
 from flora.outcome.live import FORMAT, Live
 from flora.outcome.report import live as live_pages
 from flora.outcome.report import page
+from flora.outcome.report.scores import scores
 from flora.party.audit import AuditLog, verify
 from flora.party.consent import Consent, DataSource, Pairs
 from flora.party.tables.format import TableFormat
@@ -86,6 +87,17 @@ ESTIMATORS: dict[str, dict[str, Any]] = {
 }
 CSV_OF_TRIALS = b"C,gamma,tol,loss,error\n1.0,0.1,0.001,0.25,0.01\n10,0.01,0.01,0.2,\n100.0,1e-3,0.1,0.125,0.5\n"
 OPTUNA = {"x": '{"name": "FloatDistribution", "attributes": {"low": 0.1, "high": 2.0, "log": true, "step": null}}'}
+TESTED = {
+    "rows": 9,
+    "figures": [{"scoring": "balanced_accuracy", "score": 0.9, "error": 0.1}],
+    "classes": ["a", "b"],
+    "confusion": [[4, 1], [0, 4]],
+    "calibration": [{"rows": 9, "confidence": 0.8, "right": 0.9}],
+    "calibration_error": 0.1,
+    "in_training": {"score": 0.8, "standard_error": 0.1, "folds": 5, "default_score": 0.7, "guess_score": 0.5},
+    "positive": "b",
+    "weight": None,
+}
 CONSORTIUM = b"""name: hearts
 aggregator: agg.example.org   # the name that the parties dial
 port: 8002
@@ -212,6 +224,12 @@ def _run_folder(data: bytes, folder: Path, *, shown: bool) -> None:
     found = read_run(folder)
     if shown:
         page(*found)
+
+
+def _test(data: bytes, folder: Path) -> None:
+    """Read what came of a model on new rows, and place its scores as the report does."""
+    (folder / TEST).write_bytes(data)
+    scores(_case()[0], read_test(folder))
 
 
 def _marker(data: bytes, folder: Path) -> None:
@@ -531,6 +549,7 @@ READERS = (
     Reader("a step, torn", _steps, of_bytes, lambda data, _: read_step(data)),
     Reader("a reply", _replies, _of_reply, _reply),
     Reader("a reply as text", _replies, lambda d, e: d[:1] + of_bytes(d[1:], e), _reply_text),
+    Reader("a test of a model", _json(TESTED), of_json, _test),
     Reader("a result", _results, of_json, partial(_run_folder, shown=False)),
     Reader("a result, shown", _results, of_json, partial(_run_folder, shown=True), share=0.01),
     Reader("a run under way", lambda: [FORMAT.text(to_document(live())).encode()], of_json, _file(LIVE_FILE, _watched)),

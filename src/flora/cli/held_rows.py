@@ -13,6 +13,7 @@ from flora.cli.new_rows import fitted_rows, model_of, read_rows
 from flora.cli.options import WorkOptions
 from flora.core.files import write_whole
 from flora.errors import DataError, InputError
+from flora.outcome.folder import REPORT, TEST, write_report
 from flora.party.tables.format import TableFormat
 from flora.randomness import stream
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from flora.party.tables.table import Table
-
-FILE = "test.json"
 
 
 @dataclass
@@ -97,7 +96,8 @@ class TestRows:
         stored = model_of(work.out, ())
         table = pd.concat(self.rows) if self.table is None else fitted_rows(self.table, self.format, stored)
         found = evaluated(work.out, table)
-        write_whole(work.out / FILE, json.dumps(found.to_document(), indent=1).encode())
+        write_whole(work.out / TEST, json.dumps(found.to_document(), indent=1).encode())
+        write_report(work.out, work.out / REPORT)  # now with the score on these rows
         if not work.json:
             show_evaluation(found, Console())
         return {**document, "test": found.to_document()}

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from flora.core.codec import read
 from flora.core.documents import MOST_BYTES, contents, object_in
 from flora.core.files import write_whole
 from flora.core.rules import is_finite, shown
@@ -16,7 +17,11 @@ from flora.problem.space import Config, SearchSpace
 from flora.problem.trials import PartyTrials
 from flora.program.result import FORMAT, MODEL, Result
 
+if TYPE_CHECKING:
+    from flora.outcome.evaluation import Evaluation
+
 REPORT = "report.html"
+TEST = "test.json"  # what came of the model on rows that no party had
 
 
 class RunFolder:
@@ -42,6 +47,7 @@ class RunFolder:
             write_whole(self.path / "trials" / f"{safe_name(party.party)}.json", party.to_json().encode())
         if result.model is not None:
             write_whole(self.path / MODEL, model)
+        (self.path / TEST).unlink(missing_ok=True)  # of another model
         write_whole(self.path / "result.json", result.to_text().encode())
         write_report(self.path, self.path / REPORT)
 
@@ -71,6 +77,16 @@ def read_run(path: Path) -> tuple[Result, list[PartyTrials]]:
     trials = [PartyTrials.read(trials) for trials in sorted((path / "trials").glob("*.json"))]
     _check_together(result, trials, file)
     return result, trials
+
+
+def read_test(path: Path) -> "Evaluation | None":
+    """Return what came of a run's model on rows that no party had; None where there were none."""
+    file = path / TEST
+    if not file.is_file():
+        return None
+    from flora.outcome.evaluation import Evaluation
+
+    return read(Evaluation, object_in(contents(file, MOST_BYTES), str(file)), str(file))
 
 
 def _check_together(result: Result, trials: Sequence[PartyTrials], file: Path) -> None:
@@ -107,7 +123,7 @@ def write_report(run: Path, target: Path) -> None:
     """Write a finished run as one HTML page."""
     from flora.outcome.report import page
 
-    write_whole(target, page(*read_run(run)).encode())
+    write_whole(target, page(*read_run(run), read_test(run)).encode())
 
 
 def safe_name(party: str) -> str:

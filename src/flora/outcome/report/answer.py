@@ -1,6 +1,7 @@
 """The first screen: use it or not, how good the model is, who gains, what left, and what to do next."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from flora.models import FAMILIES
 from flora.outcome.explain import (
@@ -28,6 +29,9 @@ from flora.outcome.report.plot import Extent, share, strip
 from flora.outcome.report.scores import Score, scores
 from flora.program.result import Result
 
+if TYPE_CHECKING:
+    from flora.outcome.evaluation import Evaluation
+
 GRADES = {"shown": 3, "likely": 2, "not shown": 1}  # dots of three
 COMMANDS = {
     "predict": "flora predict RUN new.csv",
@@ -36,14 +40,15 @@ COMMANDS = {
 }
 
 
-def answer(result: Result, size: int = 0) -> Html:
+def answer(result: Result, size: int = 0, tested: "Evaluation | None" = None) -> Html:
     """Return the four questions of who must approve, with their answers, and what to do next.
 
     Args:
         result: The run's.
         size: The bytes of the trials that left the parties.
+        tested: What came of the model on rows that no party had.
     """
-    cards = [_verdict(result), _model(result), _gainers(result), _left(result, size)]
+    cards = [_verdict(result), _model(result, tested), _gainers(result), _left(result, size)]
     return section(
         *("answer", "The answer"),
         element("div", *(card for card in cards if card), class_="cards4"),
@@ -86,9 +91,9 @@ def _grade(result: Result) -> list[Html]:
     return [element("p", dots, f" How sure: {words}", class_="grade")]
 
 
-def _model(result: Result) -> Html:
+def _model(result: Result, tested: "Evaluation | None") -> Html:
     """Return the model's score beside the default's and beside those that the parties reach alone."""
-    found = scores(result)
+    found = scores(result, tested)
     if not found:
         return Html("")
     digits = decimals(score.error for score in found)

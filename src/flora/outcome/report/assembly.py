@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from flora.outcome.numbers import counted
 from flora.outcome.report import details, private, sections
@@ -19,25 +20,29 @@ from flora.outcome.report.plot import symbols
 from flora.problem.trials import PartyTrials
 from flora.program.result import Result
 
+if TYPE_CHECKING:
+    from flora.outcome.evaluation import Evaluation
+
 HEADING = re.compile(r'<h2 id="([a-z]+)-title">([^<]*)</h2>')
 
 
-def page(result: Result, trials: Sequence[PartyTrials]) -> str:
+def page(result: Result, trials: Sequence[PartyTrials], tested: "Evaluation | None" = None) -> str:
     """Return the report of a run: one HTML page that asks the network for nothing.
 
     Args:
         result: The run's ``result.json``.
         trials: The trials that it was made from; the surface is learnt again from them, by the run's seed.
+        tested: What came of the model on rows that no party had, if there were any.
 
     Raises:
         InputError: If these are not the trials that the result was made from.
     """
     if result.private is not None:
-        return private_page(result)
+        return private_page(result, tested)
     run = Analysis.of(result, trials)
     drawn = map_data(run) if len(run.axes) > 1 else None
     body = [
-        answer(result, sum(len(party.to_json().encode()) for party in trials)),
+        answer(result, sum(len(party.to_json().encode()) for party in trials), tested),
         sections.evidence(result),
         sections.parties(run),
         sections.surface(run, run.slices(), drawn),
@@ -52,10 +57,10 @@ def page(result: Result, trials: Sequence[PartyTrials]) -> str:
     return _titled(result, body, {"map": drawn, "texts": trial_texts(run)})
 
 
-def private_page(result: Result) -> str:
+def private_page(result: Result, tested: "Evaluation | None" = None) -> str:
     """Return the report of a private search: there is nothing to draw of single parties, and it says so."""
     body = [
-        answer(result),
+        answer(result, tested=tested),
         sections.evidence(result),
         private.sums(result),
         private.cost(result),

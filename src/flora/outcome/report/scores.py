@@ -2,10 +2,15 @@
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from flora.aggregator.comparison import mean_loss
+from flora.outcome.numbers import counted
 from flora.problem.trials import loss_of
 from flora.program.result import Result
+
+if TYPE_CHECKING:
+    from flora.outcome.evaluation import Evaluation
 
 
 @dataclass(frozen=True)
@@ -26,9 +31,20 @@ class Score:
         return [self.value - error, self.value + error, *self.single]
 
 
-def scores(result: Result) -> list[Score]:
+def scores(result: Result, tested: "Evaluation | None" = None) -> list[Score]:
     """Return the model's score, the default's, and the mean of those that parties reach alone, as far as known."""
-    return [*_federated(result), *_alone(result)]
+    return [*_federated(result), *_tested(result, tested), *_alone(result)]
+
+
+def _tested(result: Result, tested: "Evaluation | None") -> list[Score]:
+    """Return the trained model's own score on rows that no party had."""
+    figures = tested.figures if tested else ()
+    rows = tested.rows if tested else 0
+    words = f"The model that was trained, on {counted(rows, 'row')} of --test, which no party had."
+    name = "the model, on new rows"
+    return [
+        Score(name, each.score, each.error, words, kind="ours") for each in figures if each.scoring == result.scoring
+    ]
 
 
 def _federated(result: Result) -> list[Score]:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from flora.cli.parsed import options_of
+from flora.cli.plain import print_line
 from flora.core.collective import Collective
 from flora.core.masks import FreshSigner, Masking
 from flora.core.threads import in_step
@@ -27,6 +28,7 @@ from flora.models import FAMILIES, family_of
 from flora.models.rows import Rows
 from flora.party.gate import WatchedCollective
 from flora.problem.plan import at_least
+from flora.problem.private_messages import FEWEST_PARTIES
 from flora.problem.space import Config
 from flora_lab import searches
 from flora_lab.machine import about
@@ -44,16 +46,17 @@ class MaskOptions:
 
     families: tuple[str, ...]
     parties: tuple[int, ...]
-    rows: int
+    rows: int | None
     repeats: int
     searches: bool
 
     def __post_init__(self) -> None:
         at_least("repeats", self.repeats, 1)
         for count in self.parties:
-            at_least("parties", count, 2)
-        if self.rows < 10 * max(self.parties):
-            raise InputError(f"need at least 10 rows for each party, got {self.rows} for {max(self.parties)}")
+            at_least("parties", count, FEWEST_PARTIES if self.searches else 2)
+        rows = self.rows or (ROWS if not self.searches else searches.ROWS_EACH * max(self.parties))
+        if rows < 10 * max(self.parties):
+            raise InputError(f"need at least 10 rows for each party, got {rows} for {max(self.parties)}")
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ def add_arguments(parser: Any) -> None:
     """Say what may be typed."""
     parser.add_argument("--families", nargs="+", choices=list(FAMILIES), default=list(FAMILIES), metavar="NAME")
     parser.add_argument("--parties", type=int, nargs="+", default=PARTIES, metavar="P", help="(3, 20 and 50)")
-    parser.add_argument("--rows", type=int, default=ROWS, metavar="N", help="of all parties together (%(default)s)")
+    each = f"of all parties together ({ROWS}; with --searches {searches.ROWS_EACH} for each party)"
+    parser.add_argument("--rows", type=int, metavar="N", help=each)
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="of each training (%(default)s)")
     parser.add_argument("--searches", action="store_true", help="what a search in sums costs, beside one with pairs")
 
@@ -80,18 +84,18 @@ def run(parsed: Namespace) -> None:
     options = options_of(MaskOptions, parsed)
     sys.stdout.write(about("numpy", "scikit-learn", "cryptography") + "\n")
     if options.searches:
-        found = searches.lines(options.families, options.parties, options.rows, COLUMNS)
-        sys.stdout.write(f"{options.rows} x {COLUMNS} rows, {searches.TRIALS} trials of {searches.FOLDS} folds\n")
-        sys.stdout.write("\n".join(found) + "\n")
+        for line in searches.lines(options.families, options.parties, options.rows, COLUMNS):
+            print_line(line)
         return
+    rows = options.rows or ROWS
     sys.stdout.write(
-        f"{options.rows} x {COLUMNS} rows, 5 trees or rounds; medians of {options.repeats} (least to most)\n"
+        f"{rows} x {COLUMNS} rows, 5 trees or rounds; medians of {options.repeats} (least to most)\n"
         "| family | parties | own s a party, no masks | with masks | times | calls | MB a party, no masks | more |\n"
         "|---|---|---|---|---|---|---|---|\n"
     )
     for family in options.families:
         for parties in options.parties:
-            sys.stdout.write(line_of(family, parties, options.rows, options.repeats) + "\n")
+            sys.stdout.write(line_of(family, parties, rows, options.repeats) + "\n")
             sys.stdout.flush()
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from flora.errors import FloraError
-from flora_lab import masks
+from flora_lab import masks, searches
 from flora_lab.main import main
 
 
@@ -38,6 +38,19 @@ def test_a_search_in_sums_is_counted_beside_one_with_pairs(capsys: pytest.Captur
     assert main(["masks", "--searches", "--families", "svm", "--parties", "3", "--rows", "150"]) == 0
     pairs, sums = ([cell.strip() for cell in line.split("|")] for line in capsys.readouterr().out.splitlines()[-2:])
     assert [pairs[1:4], sums[1:4]] == [["svm", "3", "pairs"], ["svm", "3", "in sums"]]
-    assert pairs[7] == "0"  # no sums
-    assert int(sums[7]) > 0
-    assert float(sums[8]) > float(pairs[8]) > 0  # megabytes
+    assert pairs[8] == "0"  # no sums
+    assert int(sums[8]) == 2 + 5 + 2 + 2  # keys and signatures of two steps, and their sums
+    assert float(sums[9]) > float(pairs[9]) > 0  # kilobytes
+
+
+def test_seconds_of_trials_come_apart_and_rows_are_for_each_party_by_default() -> None:
+    usual, private = searches.costs_of("svm", 3, 150, 30)
+    assert 0 < usual.trials < usual.parties
+    assert 0 < private.trials < private.parties
+    first = next(searches.lines(["svm"], [3], None, 30))
+    assert first == f"{searches.ROWS_EACH} rows for each party, 30 columns"
+
+
+def test_too_few_parties_for_sums_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["masks", "--searches", "--parties", "2"]) == 2
+    assert "parties must be a whole number of at least 3, got 2" in capsys.readouterr().err

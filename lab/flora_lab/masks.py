@@ -7,6 +7,7 @@ less. Trainings with masks and without take turns. ``flora-lab network`` measure
 """
 
 import hashlib
+import secrets
 import sys
 import time
 from argparse import Namespace
@@ -16,11 +17,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from flora.cli.parsed import options_of
 from flora.cli.plain import print_line
-from flora.core.collective import Collective
-from flora.core.masks import FreshSigner, Masking
+from flora.core.collective import Collective, Floats
+from flora.core.masks import BLOCK, KEY_BYTES, TAG, FreshSigner, Masking, add_masks
 from flora.core.threads import in_step
 from flora.core.workers import one_thread
 from flora.errors import FloraError, InputError
@@ -88,6 +90,8 @@ def run(parsed: Namespace) -> None:
             print_line(line)
         return
     rows = options.rows or ROWS
+    whole, cipher = (spread_of(1e3 * seconds, 3) for seconds in seconds_of_a_mask())
+    print_line(f"A mask of a megabyte: {whole} own ms, of which the cipher alone {cipher}")
     sys.stdout.write(
         f"{rows} x {COLUMNS} rows, 5 trees or rounds; medians of {options.repeats} (least to most)\n"
         "| family | parties | own s a party, no masks | with masks | times | calls | MB a party, no masks | more |\n"
@@ -97,6 +101,23 @@ def run(parsed: Namespace) -> None:
         for parties in options.parties:
             sys.stdout.write(line_of(family, parties, rows, options.repeats) + "\n")
             sys.stdout.flush()
+
+
+def seconds_of_a_mask(repeats: int = 20) -> tuple[Floats, Floats]:
+    """Return the own seconds of a mask of a megabyte, added to a party's words, and those of its cipher alone."""
+    words, keys = np.zeros(125_000, dtype=np.int64), [secrets.token_bytes(KEY_BYTES) for _ in range(10)]
+    block, cipher = bytes(8 * BLOCK), AESGCM(keys[0])
+    stream = bytearray(len(block) + 8 * TAG)
+    found = np.empty((2, repeats))
+    for turn in range(repeats):
+        began = time.thread_time()
+        add_masks(words, str(turn), keys[:5], keys[5:])
+        found[0, turn] = (time.thread_time() - began) / len(keys)
+        began = time.thread_time()
+        for _ in range(10):
+            cipher.encrypt_into(bytes(12), block, None, stream)
+        found[1, turn] = (time.thread_time() - began) / 10 * 1e6 / len(block)
+    return found[0], found[1]
 
 
 def line_of(family: str, parties: int, rows: int, repeats: int) -> str:

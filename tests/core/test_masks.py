@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flora.core.collective import Collective, Integers, PassesOn
-from flora.core.masks import BLOCK, FreshSigner, MaskedCollective, Masking, _mask
+from flora.core.masks import BLOCK, FreshSigner, MaskedCollective, Masking, add_masks
 from flora.core.threads import in_step
 from flora.errors import CollectiveError
 from tests.conftest import Recorder
@@ -95,14 +95,14 @@ def test_each_contribution_alone_is_noise_and_none_is_like_another() -> None:
 def test_a_mask_is_counter_mode_under_a_key_for_the_call() -> None:
     """Known answers, from the cipher as everybody has it: a block of words is a nonce, and counts from 2 as in GCM."""
     words, key = np.zeros(BLOCK + 3, dtype=np.int64), bytes(range(32))
-    _mask(words, "0 (9,)", [key], [])
+    add_masks(words, "0 (9,)", [key], [])
     cipher = AES(hmac.digest(key, b"0 (9,)", "sha256"))
     blocks = [
         Cipher(cipher, CTR(bytes([0] * 11 + [number, 0, 0, 0, 2]))).encryptor().update(bytes(size))
         for number, size in ((0, 8 * BLOCK), (1, 24))
     ]
     assert words.tobytes() == b"".join(blocks)
-    _mask(words, "0 (9,)", [], [key])
+    add_masks(words, "0 (9,)", [], [key])
     assert not words.any()
 
 

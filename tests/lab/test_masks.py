@@ -20,6 +20,12 @@ def test_a_line_has_both(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(line) == 10
 
 
+def test_a_mask_costs_more_than_its_stream_alone() -> None:
+    whole, cipher = masks.seconds_of_a_mask(repeats=3)
+    assert whole.shape == cipher.shape == (3,)
+    assert min(whole.min(), cipher.min()) > 0
+
+
 def test_masks_that_change_a_model_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def trained(family: str, shares: object, begin: object) -> masks.TrainingCost:
         return masks.TrainingCost(1.0, 1, 8, "one" if begin is masks.as_it_is else "another")

@@ -45,6 +45,7 @@ PROTOCOL = "flora masked sums 2"
 KEY_BYTES = 32
 BLOCK = 2**14  # words at a time, which stay in the processor's cache while all pairs' masks are added
 ZEROS = memoryview(bytes(8 * BLOCK))  # a stream is what a cipher makes of them
+TAG = 2  # words that the cipher writes after a stream
 
 
 class Signer(Protocol):
@@ -117,10 +118,10 @@ class MaskedCollective(PassesOn):
         self.calls += 1
         factors, words = self._room(own.size + 1)
         factors[:], words[:-1] = 0, own.ravel()
-        _mask(factors, call, [self.check], [])
+        add_masks(factors, call, [self.check], [])
         words[-1:] = _checked(factors, words[:-1]) if self.rank == 0 else factors[:-1] @ words[:-1]
         later = [key for other, key in self.pairs.items() if self.rank < other]
-        _mask(words, call, later, [key for other, key in self.pairs.items() if self.rank > other])
+        add_masks(words, call, later, [key for other, key in self.pairs.items() if self.rank > other])
         total = self.inner.add_integers(words)
         if _checked(factors, total[:-1]) != total[-1:]:
             raise CollectiveError(
@@ -205,7 +206,7 @@ def _opened(shared: bytes, agreed: bytes, sealed: Sequence[bytes], rank: int) ->
         raise CollectiveError("the key of the check words was changed on the way: no sum leaves") from error
 
 
-def _mask(words: Integers, call: str, adding: Sequence[bytes], subtracting: Sequence[bytes]) -> None:
+def add_masks(words: Integers, call: str, adding: Sequence[bytes], subtracting: Sequence[bytes]) -> None:
     """Add the words that keys give for one call, and subtract those that others give.
 
     The call's number and shape are in the cipher's key, and a block's number is its nonce. GCM's stream is that of
@@ -213,13 +214,17 @@ def _mask(words: Integers, call: str, adding: Sequence[bytes], subtracting: Sequ
     words tell of changes.
     """
     each = [[AESGCM(hmac.digest(key, call.encode(), "sha256")) for key in keys] for keys in (adding, subtracting)]
+    room = np.empty(min(len(words), BLOCK) + TAG, dtype=np.int64)  # kept: new memory for each stream is slower
     for number, start in enumerate(range(0, len(words), BLOCK)):
         part, nonce = words[start : start + BLOCK], number.to_bytes(12, "big")
-        zeros = ZEROS[: part.nbytes]
+        zeros, drawn = ZEROS[: part.nbytes], room[: len(part) + TAG]
+        into, stream = drawn.data.cast("B"), drawn[:-TAG]
         for cipher in each[0]:
-            part += np.frombuffer(cipher.encrypt(nonce, zeros, None), np.int64, len(part))
+            cipher.encrypt_into(nonce, zeros, None, into)
+            part += stream
         for cipher in each[1]:
-            part -= np.frombuffer(cipher.encrypt(nonce, zeros, None), np.int64, len(part))
+            cipher.encrypt_into(nonce, zeros, None, into)
+            part -= stream
 
 
 def _checked(factors: Integers, numbers: Integers) -> Integers:

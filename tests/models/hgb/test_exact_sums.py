@@ -22,10 +22,11 @@ def made_up(rows: int, units: Units, seed: int) -> Histograms:
     return found
 
 
-@pytest.mark.parametrize("rows", [1, 7, 1000, 100_000])
+@pytest.mark.parametrize("rows", [1, 7, 1000, 100_000, 150_000])
 @pytest.mark.parametrize("constant", [False, True])
 def test_histograms_come_back_from_their_words_also_summed(rows: int, constant: bool) -> None:
-    units = Units.fitting(2 * rows, 2.0 * rows * 6, None if constant else 2.0 * rows)
+    units = Units.fitting(2 * rows, 2.0 * rows * 6, None if constant else 2.0 * rows, 2)
+    assert (units.dropped is None) == (constant or 2 * rows >= 2**19)
     used = np.setdiff1d(np.arange(27), [8, 17])
     nodes = [[made_up(rows, units, 10 * party + node) for node in range(4)] for party in range(2)]
     for histograms in itertools.chain(*nodes):
@@ -37,6 +38,33 @@ def test_histograms_come_back_from_their_words_also_summed(rows: int, constant: 
         for found, one, other in zip(units.unpack(total, used, (3, 9)), *nodes, strict=True):
             for name in HISTOGRAM_DTYPE.names:
                 assert np.array_equal(found[name], one[name] + other[name]), name
+
+
+@pytest.mark.parametrize("parties", [1, 2, 3, 20, 50, 512, 1024])
+def test_counts_in_spare_bits_are_exact_however_they_are_dealt_out(parties: int) -> None:
+    most = 2 ** (20 - (parties - 1).bit_length()) - 1  # rows
+    units = Units.fitting(most, float(most), most / 4, parties)
+    assert Units.fitting(most + 1, most + 1.0, most / 4, parties).dropped is None
+    assert units.dropped is not None
+    rng, used = np.random.default_rng(parties), np.arange(1, 27)
+    total, words = np.zeros((3, 9), dtype=HISTOGRAM_DTYPE), np.zeros(units.words_for(26), dtype=np.int64)
+    for _ in range(parties):
+        one = np.zeros((3, 9), dtype=HISTOGRAM_DTYPE)
+        one["count"].reshape(-1)[used] = rng.integers(0, most // parties + 1, 26)
+        one["count"].reshape(-1)[1] = most // parties  # as many as there are
+        one["sum_gradients"].reshape(-1)[used] = rng.choice([-1, 1], 26) * float(most // parties)
+        one["sum_hessians"].reshape(-1)[used] = (most // parties) / 4
+        words += units.pack([one], used)
+        for name in HISTOGRAM_DTYPE.names:
+            total[name] += one[name]
+    (found,) = units.unpack(words, used, (3, 9))
+    for name in HISTOGRAM_DTYPE.names:
+        assert np.array_equal(found[name], total[name]), name
+
+
+def test_more_parties_than_spare_bits_can_tell_send_counts_apart() -> None:
+    assert Units.fitting(5, 5.0, 1.0, 1025).dropped is None
+    assert Units.fitting(5, 5.0, 1.0, 1025).words_for(4) == 9
 
 
 def test_units_are_fine_enough_for_float32_and_coarse_enough_for_exact_sums() -> None:

@@ -40,16 +40,16 @@ class Totals:
     )
     first_squares: float = 0.0
 
-    def units(self, loss: Any, *, classes: bool) -> Units:
+    def units(self, loss: Any, parties: int, *, classes: bool) -> Units:
         r"""Return the units for the next gradients.
 
         A class's gradient is at most its row's weight, its hessian a quarter of that. For a regression
         :math:`\sum |w r| \le \sqrt{\sum w \sum w r^2}`; twice that leaves room for rounding.
         """
         if classes:
-            return Units.fitting(self.rows, self.weight, self.weight / 4)
+            return Units.fitting(self.rows, self.weight, self.weight / 4, parties)
         spread = 2 * math.sqrt(self.weight) * math.sqrt(max(self.squares, 2.0**-40 * self.first_squares))
-        return Units.fitting(self.rows, spread, None if loss.constant_hessian else self.weight)
+        return Units.fitting(self.rows, spread, None if loss.constant_hessian else self.weight, parties)
 
     def after(self, nodes: Sequence[Node]) -> float:
         r"""Return the residuals' squares after a tree: :math:`\sum w (r + v)^2` from each leaf's sums and value v."""
@@ -110,7 +110,7 @@ class Boosting:
                 return
 
     def _iteration(self) -> tuple[Tree, ...]:
-        units = self.totals.units(self.loss, classes=self.classes)
+        units = self.totals.units(self.loss, self.collective.size, classes=self.classes)
         rows = self.rows.begin(units)
         roots = [Node(0, self.totals.rows, 0.0, 0.0) for _ in rows]
         for one, root in zip(rows, roots, strict=True):

@@ -18,6 +18,8 @@ from flora.errors import DataError
 
 Histograms = NDArray[Any]  # (columns, bins): the sums of gradients and of hessians, and the count of rows
 ROOM = 52  # bits of a sum of gradients: a float64 holds 53
+FIELD = 54  # bits of a word that such a sum takes, with its sign and what rounding adds
+SPARE = 64 - FIELD  # the bits above it
 
 
 @dataclass(frozen=True)
@@ -25,17 +27,25 @@ class Units:
     """What gradients and hessians are multiples of, in one iteration, and how their sums travel.
 
     A node's histograms are a word for each bin's gradients, one for its hessians where they differ from row to row,
-    and its counts, several to a word.
+    and its counts. These travel in the spare bits of both words, above gradients and hessians, where rows and parties
+    are few enough for that; else several to a word of their own.
+
+    Spare bits hold a count c in two parts: c modulo 2^10, which may go round as it is added up, and the whole number
+    c / 2^k. The sum of these is off by less than 2^k for each party, which is less than 2^10 in all, so the first part
+    settles it.
     """
 
     gradient: float  # a power of two
     hessian: float | None  # likewise; None where each row's is 1
     count_bits: int  # as many as all rows' count has
+    dropped: int | None = None  # the k above; None where counts have words of their own
 
     @classmethod
-    def fitting(cls, rows: int, gradients: float, hessians: float | None) -> Self:
+    def fitting(cls, rows: int, gradients: float, hessians: float | None, parties: int = 1) -> Self:
         """Return the finest units where the absolute values of all rows' gradients and hessians add up to these."""
-        return cls(_unit(gradients), None if hessians is None else _unit(hessians), int(rows).bit_length())
+        bits, dropped = int(rows).bit_length(), SPARE - (parties - 1).bit_length()
+        fits = hessians is not None and dropped >= 0 and bits - dropped <= SPARE
+        return cls(_unit(gradients), None if hessians is None else _unit(hessians), bits, dropped if fits else None)
 
     @property
     def counts_a_word(self) -> int:
@@ -44,6 +54,8 @@ class Units:
 
     def words_for(self, bins: int) -> int:
         """Return how many words a node with so many bins takes."""
+        if self.dropped is not None:
+            return 2 * bins
         return self._counts_from(bins) + -(-bins // self.counts_a_word)
 
     def pack(self, histograms: Sequence[Histograms], used: Integers) -> Integers:
@@ -57,14 +69,23 @@ class Units:
             if self.hessian is not None:
                 words[k, bins : 2 * bins] = flat["sum_hessians"].take(used) / self.hessian
             counts[k] = flat["count"].take(used)
-        words[:, self._counts_from(bins) :] = self._packed_counts(counts)
+        if self.dropped is None:
+            words[:, self._counts_from(bins) :] = self._packed_counts(counts)
+        else:
+            words[:, :bins] += counts << FIELD  # what is above the word is left out
+            words[:, bins:] += (counts >> self.dropped) << FIELD
         return words.reshape(-1)
 
     def unpack(self, words: Integers, used: Integers, shape: tuple[int, int]) -> list[Histograms]:
         """Return the histograms, of a (columns, bins) shape each, that summed words stand for."""
         bins = len(used)
         by_node = words.reshape(-1, self.words_for(bins))
-        counts = self._unpacked_counts(by_node[:, self._counts_from(bins) :])[:, :bins]
+        if self.dropped is None:
+            counts = self._unpacked_counts(by_node[:, self._counts_from(bins) :])[:, :bins]
+        else:
+            by_node, above = _parted(by_node)
+            known = above[:, bins:] << self.dropped
+            counts = known + ((above[:, :bins] - known) & ((1 << SPARE) - 1))
         found, cells = [], np.zeros(shape[0] * shape[1])
         for row, count in zip(by_node, counts, strict=True):
             one = np.zeros(shape, dtype=HISTOGRAM_DTYPE)
@@ -95,6 +116,12 @@ class Units:
 
     def _shifts(self) -> Integers:
         return self.count_bits * np.arange(self.counts_a_word, dtype=np.int64)
+
+
+def _parted(words: Integers) -> tuple[Integers, Integers]:
+    """Return the numbers below and what is in the spare bits above them."""
+    below = (words << SPARE) >> SPARE  # with the sign
+    return below, ((words - below) >> FIELD) & ((1 << SPARE) - 1)
 
 
 def rounded(values: NDArray[np.float32], unit: float) -> NDArray[np.float32]:

@@ -14,7 +14,7 @@ from flora.core.collective import Alone, Integers
 from flora.core.threads import in_step
 from flora.errors import ConsentError
 from flora.party.private import MeanSurface, OwnSurface
-from flora.party.under_noise import STEPS, mean_surface_under_noise, noisy_sum
+from flora.party.under_noise import STEPS, clipped, mean_surface_under_noise, noisy_sum
 from flora.problem.privacy import clip_of, multiplier_of
 from flora.surrogate.survey import surveyed_once
 from tests.conftest import SVM_SPACE
@@ -49,6 +49,24 @@ def test_what_a_party_adds_is_no_longer_than_the_clip(scale: float, monkeypatch:
     assert sum(int(word) ** 2 for word in found) <= STEPS**2
     expected = values * min(1.0, 0.5 / float(np.linalg.norm(values)))
     assert np.allclose(found / STEPS * 0.5, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("largest", [math.nan, math.inf, 1e308])
+def test_numbers_that_have_no_norm_are_zeros(largest: float) -> None:
+    assert not clipped(np.array([largest, -1.0, largest]), 0.5).any()
+
+
+def test_a_surface_that_no_float_can_sum_adds_noise_alone() -> None:
+    class Huge:
+        def mean(self, points: Any) -> Any:
+            return np.full(len(points), 1.5e308)
+
+    line = Listening()
+    own = OwnSurface(Huge(), 1.0)  # type: ignore[arg-type]
+    mean_surface_under_noise(own, SVM_SPACE, 4, 4.0, line, random.Random(1))
+    nothing = Listening()
+    mean_surface_under_noise(None, SVM_SPACE, 4, 4.0, nothing, random.Random(1))
+    assert np.array_equal(line.heard[0], nothing.heard[0])
 
 
 def test_the_noise_is_shared_out_so_that_half_of_the_shares_are_enough() -> None:

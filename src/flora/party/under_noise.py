@@ -36,9 +36,15 @@ def variance_of_share(epsilon: float, parties: int) -> int:
 
 
 def clipped(values: Floats, clip: float) -> Integers:
-    """Return numbers as whole ones, whose norm is no larger than STEPS: as large where theirs is that of the clip."""
-    cut = values * (_room(len(values)) / max(float(np.linalg.norm(values)), clip))
-    return np.rint(cut).astype(np.int64)
+    """Return numbers as whole ones, whose norm is no larger than STEPS: as large where theirs is that of the clip.
+
+    Numbers whose norm no float can hold are zeros: nothing else of them is sure to have that norm.
+    """
+    with np.errstate(over="ignore"):
+        norm = float(np.linalg.norm(values))
+    if not math.isfinite(norm):
+        return np.zeros(len(values), dtype=np.int64)
+    return np.rint(values * (_room(len(values)) / max(norm, clip))).astype(np.int64)
 
 
 def as_floats(words: Integers, clip: float) -> Floats:
@@ -60,5 +66,7 @@ def mean_surface_under_noise(
     """
     points = surveyed_once(space, seed)
     values = np.zeros(len(points)) if own is None else own.regressor.mean(points)
-    total = noisy_sum(values - values.mean(), clip_of(len(points)), epsilon, collective, source)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large for a float is cut to nothing
+        values = values - values.mean()
+    total = noisy_sum(values, clip_of(len(points)), epsilon, collective, source)
     return MeanSurface(collective.size, total / collective.size, np.zeros(0))

@@ -8,8 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from nvflare.apis.fl_constant import ReturnCode
 from nvflare.apis.impl.wf_comm_server import WFCommServer
 from nvflare.apis.shareable import Shareable
+from nvflare.apis.shareable import make_reply as reply_of_nvflare
 from nvflare.fuel.f3.cellnet.utils import make_reply
 
 from flora.engines.nvflare.foreground import Foreground
@@ -87,6 +89,10 @@ def strange(header: Any, text: Any = "") -> Shareable:
         (None, "party 'north' sent no answer of ours to 'describe'"),
         (5, "party 'north' sent no answer of ours to 'describe'"),
         (Shareable(), "sent no answer of ours"),
+        (
+            reply_of_nvflare(ReturnCode.EXECUTION_EXCEPTION),
+            "answers for it with 'EXECUTION_EXCEPTION'; its disk may be full",
+        ),
         (strange('{"reply": '), "sent no answer of ours"),
         (strange("[1, 2]"), "party 'north'"),
         (strange('{"state": "reply"}', "{"), "the reply of 'north' to 'describe': not a flora-reply"),

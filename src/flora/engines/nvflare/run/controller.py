@@ -26,7 +26,7 @@ from flora.engines.nvflare.run.heartbeats import Heartbeats, patience_with
 from flora.engines.nvflare.run.hub import Hub, HubAnswer
 from flora.engines.nvflare.run.job import NAME, RESULT, STATUS, Run
 from flora.engines.nvflare.run.service import watch_parent
-from flora.engines.nvflare.run.tasks import StepHeader, answer_of, fill
+from flora.engines.nvflare.run.tasks import StepHeader, answer_of, failure_of, fill
 from flora.errors import FloraError, InputError
 from flora.models import family_of
 from flora.problem.messages import Reply, Step, Train
@@ -256,7 +256,8 @@ class FloraController(Controller):  # type: ignore[misc]
         try:
             answer, text = answer_of(result, most_reply(asked.step))
         except InputError as error:
-            raise FloraError(f"party {party!r} sent no answer of ours to {name!r}: {error}") from error
+            why = failure_of(result) or str(error)
+            raise FloraError(f"party {party!r} sent no answer of ours to {name!r}: {why}") from error
         if answer.state == "refused":
             raise FloraError(f"party {party!r} refused {name!r}: {answer.words}")
         if answer.state == "failed":

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from flora.core.codec import read, to_document
 from flora.core.documents import MIB, parse
-from flora.core.rules import Name, Sentence, Total, check
+from flora.core.rules import Name, Sentence, Total, check, shown
 from flora.errors import WireError
 
 HEADER, TEXT = "flora", "flora-text"  # the fields of NVFlare's message
@@ -56,6 +56,15 @@ def answer_of(message: Any, most: int) -> tuple[ReplyHeader, str]:
     """Return a party's header, and the text of its reply."""
     document, text = _parts(message, most)
     return read(ReplyHeader, document), text
+
+
+def failure_of(message: Any) -> str:
+    """Return what NVFlare says where it answers in a party's place; empty where it does not.
+
+    It does so where it cannot write its own log there: on a full disk.
+    """
+    code = message.get_return_code() if hasattr(message, "get_return_code") else "OK"
+    return "" if code == "OK" else f"NVFlare answers for it with {shown(code)}; its disk may be full"
 
 
 def _parts(message: Any, most: int) -> tuple[Any, str]:

@@ -28,6 +28,15 @@ def nearest(typed: str, known: Iterable[str], *, likeness: float = 0.6) -> str |
     return folded[found[0]] if found else None
 
 
+def cut(text: str, most: int = 40) -> str:
+    """Return a text in quotes, and less of it where it is long.
+
+    >>> cut("moon"), cut("Nest never observed", 10)
+    ("'moon'", "'Nest ne...'")
+    """
+    return repr(text if len(text) <= most else f"{text[: most - 3]}...")
+
+
 def to_drop(column: str) -> str:
     """Return the option that leaves a column out, as a shell takes it.
 

@@ -14,6 +14,7 @@ import pandas as pd
 from flora.core.archive import MOST_BYTES, archive_of, members_of
 from flora.core.codec import to_document
 from flora.core.documents import MIB, Format
+from flora.core.naming import cut
 from flora.core.rules import Sentence, check
 from flora.errors import DataError, InputError
 from flora.models import family_of
@@ -57,7 +58,7 @@ class StoredModel:
             present = table[column.name].dropna()
             new = present[~present.map(category_of).isin(set(column.categories))]
             if len(new):
-                shown = ", ".join(f"{category_of(value)!r:.40}" for value in new.unique()[:3])
+                shown = ", ".join(cut(category_of(value)) for value in new.unique()[:3])
                 many = f"{len(new)} of {len(table)} rows"
                 found.append(f"column {column.name!r}: {many} have categories new to the model, such as {shown}")
         return found
